@@ -1,0 +1,160 @@
+/** What the scripts take and answer, as types: the contract between Lua and TypeScript. Stage: actuate, enforce. */
+import type { LimiterKeys } from './keys.js';
+import type { LimiterState, Mode, ParamChange } from './params.js';
+
+export type Priority = 'critical' | 'default' | 'sheddable';
+
+/** Numbers used when the params hash is missing; `-1` subject rate = no subject bucket, 0 cap = none. */
+export interface FallbackNumbers {
+  rate: number;
+  capacity: number;
+  inFlightMax: number;
+  subjectRate: number;
+  subjectCapacity: number;
+}
+
+export interface TakeRequest {
+  /** Raw subject (encoded by keys.ts), or null: only the total's bucket. */
+  subject: string | null;
+  /** Tokens; 0 is a peek. */
+  cost: number;
+  priority: Priority;
+}
+
+export interface TakeCall {
+  keys: LimiterKeys;
+  takes: readonly TakeRequest[];
+  /** Latest Redis time (µs) at which the call may still charge; null = only learn the time, charge nothing. */
+  chargeByUs: number | null | 'any';
+  fallback: FallbackNumbers;
+  /** Use the shadow's buckets; the script refuses (`status: 'mode'`) when params say otherwise. */
+  shadow: boolean;
+  /** Tests only: Redis time to use instead of TIME. */
+  nowUs?: number;
+}
+
+/** What was in force for the answers of one call (effective: after open-until, glide). */
+export interface InForce {
+  managed: boolean;
+  epoch: number;
+  revision: number;
+  generation: number;
+  mode: Mode;
+  state: LimiterState;
+  gliding: boolean;
+  rate: number;
+  capacity: number;
+  inFlightMax: number;
+  subjectRate: number;
+  subjectCapacity: number;
+}
+
+/**
+ * Why a take was answered so. Denials: `rate` (total bucket), `subject`, `breaker_open`, `probe_budget`,
+ * `reserve` (shed by priority), `cost_exceeds_capacity`. `bad_cost` decided nothing and wrote nothing.
+ */
+export type TakeReason =
+  | 'ok'
+  | 'off'
+  | 'rate'
+  | 'subject'
+  | 'breaker_open'
+  | 'probe_budget'
+  | 'reserve'
+  | 'cost_exceeds_capacity'
+  | 'bad_cost';
+
+export interface TakeAnswer {
+  allowed: boolean;
+  reason: TakeReason;
+  /** Whole tokens left in the tighter of the buckets, ≥ 0. */
+  remaining: number;
+  /** ms until this take could pass, ≥ 1 on a denial; null when it never can (or no time is known). */
+  retryAfterMs: number | null;
+}
+
+/** `late`: after `chargeByUs`, nothing was charged. `mode`: wrong bucket set for the mode, nothing was charged. */
+export interface TakeReply {
+  status: 'ok' | 'late' | 'mode';
+  nowUs: number;
+  inForce: InForce;
+  /** Empty unless status is `ok`; in the order of the call. */
+  answers: TakeAnswer[];
+}
+
+export interface InFlightCall {
+  keys: LimiterKeys;
+  /** Unique a process start. */
+  processId: string;
+  /** Most in flight at once that this process would use now. */
+  need: number;
+  /** Does this process report completions? */
+  reports: boolean;
+  fallback: FallbackNumbers;
+  nowUs?: number;
+}
+
+export interface InFlightReply {
+  nowUs: number;
+  inForce: InForce;
+  /** This process's part of the cap; Σ shares ≤ cap. Infinity when there is no cap. */
+  share: number;
+  processes: number;
+  reporting: number;
+}
+
+export type Authority = { kind: 'lease'; owner: string; token: number } | { kind: 'person' };
+
+export interface ActuateCall {
+  keys: LimiterKeys;
+  authority: Authority;
+  /** What the writer saw. On `create` the epoch and revision that the new params get (epoch must grow). */
+  expected: { epoch: number; revision: number };
+  create: boolean;
+  change: ParamChange;
+  /** What may pass a hold: `law` and `schedule` are refused while frozen or pinned, `breaker` unless it is held too. */
+  cause: 'law' | 'breaker' | 'policy' | 'person' | 'settle' | 'schedule';
+  /** Share of the capacity new and existing buckets hold after this write: set for cold starts and lowered rates. */
+  refloor?: 'empty' | 'full';
+  entry: SealedEntry;
+  /** Law state to checkpoint, JSON ≤ 4 KB. */
+  checkpoint?: string;
+  /** Lease holders renew `validUntil` with each write. */
+  leaseMs: number;
+  policy?: { hash: string; json: string };
+  nowUs?: number;
+}
+
+/** An entry as it goes into the stream: `hash` = SHA-256 of `prev`, a line break, `body`. */
+export interface SealedEntry {
+  kind: 'change' | 'note';
+  prev: string;
+  hash: string;
+  /** Canonical JSON. */
+  body: string;
+}
+
+export type RefusalReason =
+  | 'lease' // not the newest holder
+  | 'revision' // (epoch, revision) moved: decide again
+  | 'head' // the audit head moved: hash again
+  | 'held' // frozen or pinned
+  | 'bounds' // a value outside [min, max]
+  | 'invalid' // not finite, negative, or the params are missing
+  | 'exists'; // create, but params are there
+
+export type ActuateReply =
+  | { status: 'ok'; nowUs: number; epoch: number; revision: number; streamId: string }
+  | { status: 'refused'; reason: RefusalReason; detail: string; nowUs: number; epoch: number; revision: number; head: string };
+
+export type HeartbeatReply =
+  | { status: 'ok'; nowUs: number; validUntil: number; epoch: number; revision: number }
+  | { status: 'refused'; reason: 'lease' | 'gliding' | 'missing'; nowUs: number };
+
+export type LeaseReply =
+  | { status: 'held'; owner: string; token: number; nowUs: number }
+  | { status: 'other'; owner: string; token: number; ttlMs: number; nowUs: number };
+
+export type NoteReply = { status: 'ok'; streamId: string } | { status: 'refused'; reason: 'head'; head: string };
+
+export const GENESIS_HASH = '0'.repeat(64);

@@ -1,0 +1,109 @@
+/** The name of every Redis key, in one place; nothing else spells a key. Stage: all that touch Redis. */
+import { createHash } from 'node:crypto';
+import { FlyballTypeError } from '../errors.js';
+
+export const NAME_PATTERN = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+export const DEFAULT_PREFIX = 'flyball';
+
+/** Where a limiter lives: its name, its group if it shares a hash tag, the key prefix. */
+export interface LimiterAddress {
+  name: string;
+  group?: string | undefined;
+  prefix?: string | undefined;
+}
+
+export interface LimiterKeys {
+  readonly params: string;
+  readonly bucket: string;
+  readonly shadowBucket: string;
+  readonly inFlight: string;
+  readonly audit: string;
+  readonly lease: string;
+  readonly state: string;
+  readonly status: string;
+  readonly history: string;
+  readonly policy: string;
+  subjectBucket(subject: string): string;
+  shadowSubjectBucket(subject: string): string;
+  telemetry(second: number): string;
+  policyVersion(hash: string): string;
+}
+
+/**
+ * The keys of one limiter. All share one hash tag, so one script call is always on one cluster slot:
+ * `flyball:{checkout}:params`, or in a group `flyball:checkout{payments}:params`. Names hold no braces,
+ * so no two limiters collide.
+ */
+export function limiterKeys(address: LimiterAddress): LimiterKeys {
+  const { name, group, prefix = DEFAULT_PREFIX } = address;
+  assertName('limiter', name);
+  if (group !== undefined) assertName('group', group);
+  const base = group === undefined ? `${prefix}:{${name}}` : `${prefix}:${name}{${group}}`;
+  return {
+    params: `${base}:params`,
+    bucket: `${base}:b`,
+    shadowBucket: `${base}:s:b`,
+    inFlight: `${base}:f`,
+    audit: `${base}:audit`,
+    lease: `${base}:lease`,
+    state: `${base}:state`,
+    status: `${base}:status`,
+    history: `${base}:h`,
+    policy: `${base}:policy`,
+    subjectBucket: (subject) => `${base}:b:${encodeSubject(subject)}`,
+    shadowSubjectBucket: (subject) => `${base}:s:b:${encodeSubject(subject)}`,
+    telemetry: (second) => `${base}:t:${second}`,
+    policyVersion: (hash) => `${base}:policy:${hash}`,
+  };
+}
+
+/** Fleet-wide keys: the limiter registry (name → group), the daemon registry, the change channel. */
+export function fleetKeys(prefix = DEFAULT_PREFIX) {
+  return {
+    limiters: `${prefix}:limiters`,
+    daemons: `${prefix}:daemons`,
+    changes: `${prefix}:changes`,
+  } as const;
+}
+
+/**
+ * Subject → key part, injectively: bytes other than `[A-Za-z0-9._:@-]` are percent-encoded, so that no
+ * subject holds a brace or a line break; above 64 encoded bytes it is `#` + SHA-256 in base64url
+ * (`#` never leaves the encoder otherwise). The same rule holds in every language: `docs/contract.md`.
+ */
+export function encodeSubject(subject: string): string {
+  let encoded = '';
+  let plain = true;
+  for (let i = 0; i < subject.length; i++) {
+    const c = subject.charCodeAt(i);
+    const safe =
+      (c >= 48 && c <= 58) || // 0-9 and ':'
+      (c >= 64 && c <= 90) || // '@' and A-Z
+      (c >= 97 && c <= 122) ||
+      c === 45 ||
+      c === 46 ||
+      c === 95;
+    if (!safe) {
+      plain = false;
+      break;
+    }
+  }
+  if (plain) encoded = subject;
+  else {
+    for (const byte of Buffer.from(subject, 'utf8')) {
+      const ch = String.fromCharCode(byte);
+      encoded += /[A-Za-z0-9._:@-]/.test(ch) ? ch : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    }
+  }
+  if (encoded.length <= 64) return encoded;
+  return `#${createHash('sha256').update(subject, 'utf8').digest('base64url')}`;
+}
+
+export function assertName(what: 'limiter' | 'group', name: unknown): asserts name is string {
+  if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
+    throw new FlyballTypeError(
+      'FLYBALL_E_NAME_INVALID',
+      `${what} name ${JSON.stringify(name)} is not allowed. Use 1 to 64 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit.`,
+    );
+  }
+}

@@ -1,0 +1,119 @@
+/** The params hash of a limiter as plain data: names, types and units of every field. Stage: actuate, enforce. */
+import { FlyballError } from '../errors.js';
+
+export const PARAMS_VERSION = 1;
+
+export type Mode = 'off' | 'shadow' | 'recommend' | 'auto';
+export type LimiterState = 'closed' | 'open' | 'half-open' | 'recovering';
+
+/**
+ * What is in force, as stored. Field names are the Redis field names. Rates are tokens per second,
+ * times ending in `At`/`Until` are Redis milliseconds (`changedAt` is microseconds: the token clock).
+ * `0` in an `…Until` field means "not set"; `-1` means "until a person ends it".
+ */
+export interface Params {
+  v: number;
+  mode: Mode;
+  state: LimiterState;
+  epoch: number;
+  revision: number;
+  /** +1 at each trip; an outcome of an older generation is ignored. */
+  generation: number;
+
+  rate: number;
+  capacity: number;
+  /** In-flight cap; 0 = no cap. */
+  inFlightMax: number;
+  /** Per-subject bucket; `subjectRate` -1 = none. */
+  subjectRate: number;
+  subjectCapacity: number;
+  /** 1: the subject's rate follows the total's (`rate ÷ policyRate`). */
+  subjectFollow: 0 | 1;
+  /** The policy's own rate: the base that `subjectFollow` scales by. */
+  policyRate: number;
+
+  minRate: number;
+  maxRate: number;
+  minCapacity: number;
+  maxCapacity: number;
+  minInFlight: number;
+  maxInFlight: number;
+
+  /** Token clock: tokens the rate has paid up to `changedAt` (Redis µs), total and subject. */
+  accrued: number;
+  changedAt: number;
+  subjectAccrued: number;
+  /** A bucket's mark counts as at least this; keeps raises, trips and cold starts from minting. */
+  floor: number;
+  subjectFloor: number;
+
+  openUntil: number;
+  /** The open time of this trip: bounds how far ahead `openUntil` may lie after a clock step. */
+  openForMs: number;
+  probeRate: number;
+
+  /** Heartbeat of the lease holder; past it the limits hold for `lostAfterMs`, then glide over `lostOverMs`. */
+  validUntil: number;
+  lostAfterMs: number;
+  lostOverMs: number;
+  safeRate: number;
+  safeInFlight: number;
+
+  /** Share of the capacity that must remain after a take of that priority. */
+  reserveDefault: number;
+  reserveSheddable: number;
+
+  /** Freeze: law, tuning and schedules change nothing. Pin: a person's value is held. */
+  frozenUntil: number;
+  pinnedUntil: number;
+  /** 1: the breaker is held too. */
+  holdBreaker: 0 | 1;
+  heldBy: string;
+
+  /** The last fencing token that was given out. */
+  fence: number;
+  policyHash: string;
+}
+
+export type ParamField = keyof Params;
+
+const TEXT_FIELDS = new Set<ParamField>(['mode', 'state', 'heldBy', 'policyHash']);
+
+/** Field order, fixed: scripts and golden files rely on names, people read in this order. */
+export const PARAM_FIELDS = [
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation',
+  'rate', 'capacity', 'inFlightMax', 'subjectRate', 'subjectCapacity', 'subjectFollow', 'policyRate',
+  'minRate', 'maxRate', 'minCapacity', 'maxCapacity', 'minInFlight', 'maxInFlight',
+  'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',
+  'openUntil', 'openForMs', 'probeRate',
+  'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate', 'safeInFlight',
+  'reserveDefault', 'reserveSheddable',
+  'frozenUntil', 'pinnedUntil', 'holdBreaker', 'heldBy',
+  'fence', 'policyHash',
+] as const satisfies readonly ParamField[];
+
+/** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */
+export type ParamChange = Partial<
+  Omit<Params, 'v' | 'epoch' | 'revision' | 'accrued' | 'changedAt' | 'subjectAccrued' | 'floor' | 'subjectFloor' | 'fence' | 'validUntil'>
+>;
+
+/** HGETALL reply → Params, or null when the hash is missing. A field that does not parse is a typed error. */
+export function parseParams(hash: Record<string, string>): Params | null {
+  if (hash.v === undefined) return null;
+  const out: Record<string, string | number> = {};
+  for (const field of PARAM_FIELDS) {
+    const text = hash[field];
+    if (text === undefined) {
+      throw new FlyballError('FLYBALL_E_PARAMS_CORRUPT', `params field ${field} is missing. Restore it with \`flyball rollback\`.`);
+    }
+    if (TEXT_FIELDS.has(field)) out[field] = text;
+    else {
+      const value = Number(text);
+      if (text === '' || !Number.isFinite(value)) {
+        throw new FlyballError('FLYBALL_E_PARAMS_CORRUPT', `params field ${field} is ${JSON.stringify(text)}, not a number. Restore it with \`flyball rollback\`.`);
+      }
+      out[field] = value;
+    }
+  }
+  return out as unknown as Params;
+}

@@ -1,0 +1,46 @@
+/**
+ * Fields of a telemetry second (`{L}:t:<second>`), all integers moved by HINCRBY; written by the SDK once a
+ * second a process, read by the daemon. The second is Redis time when the flush is sent. Stage: enforce → sense.
+ */
+
+/** Telemetry seconds live this long. */
+export const TELEMETRY_TTL_MS = 120_000;
+
+export const FIELD = {
+  /** Flushes of any process; `p:<processId>` counts each process, `pr:<processId>` those that report completions. */
+  flushes: 'n',
+  process: (id: string) => `p:${id}`,
+  reportingProcess: (id: string) => `pr:${id}`,
+  offered: 'off',
+  admitted: 'adm',
+  denied: (reason: string) => `d:${reason}`,
+  ok: 'ok',
+  failed: 'err',
+  timedOut: 'to',
+  cancelled: 'can',
+  /** Count of latencies in a bin (see sense/readings.ts: γ = 1.02), and their sum in µs. */
+  latency: (bin: number) => `l:${bin}`,
+  latencySumUs: 'ls',
+  dbWait: (bin: number) => `w:${bin}`,
+  dbWaitSumUs: 'ws',
+  /** Failures by error code; code and upstream pass `fieldPart`. */
+  code: (code: string) => `c:${fieldPart(code)}`,
+  upstreamOk: (upstream: string) => `uo:${fieldPart(upstream)}`,
+  upstreamFailed: (upstream: string) => `ue:${fieldPart(upstream)}`,
+  upstreamCode: (upstream: string, code: string) => `uc:${fieldPart(upstream)}:${fieldPart(code)}`,
+  /** Gauges, summed over flushes: divide by the flushes that gave them, times the processes. */
+  poolWaiting: 'pw',
+  poolFlushes: 'pn',
+  inFlight: 'inf',
+  /** Bin of the age of a process's oldest request; the reader takes the highest. */
+  oldest: (bin: number) => `o:${bin}`,
+  /** Outcomes by breaker generation. */
+  generationOk: (generation: number) => `go:${generation}`,
+  generationFailed: (generation: number) => `ge:${generation}`,
+  generationCode: (generation: number, code: string) => `gc:${generation}:${fieldPart(code)}`,
+} as const;
+
+/** Codes and upstream names as field parts: no colon, at most 64 characters. */
+export function fieldPart(text: string): string {
+  return text.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 64);
+}

@@ -1,0 +1,82 @@
+/** What sense hands to estimate: readings with age and count, or missing with a reason. Stage: sense → estimate. */
+
+export type MissingReason =
+  | 'no_data'
+  | 'no_traffic'
+  | 'stale'
+  | 'not_finite'
+  | 'timeout'
+  | 'unreachable'
+  | 'error'
+  | 'breaker_open'
+  | 'not_started'
+  | 'clock_skew';
+
+export interface Missing {
+  kind: 'missing';
+  reason: MissingReason;
+  detail?: string;
+}
+
+/** One number, the moment it speaks of, and how many observations stand behind it. */
+export interface ValueReading {
+  kind: 'value';
+  value: number;
+  /** Wall ms of the moment the value speaks of. */
+  atMs: number;
+  count: number;
+}
+
+export type Reading = ValueReading | Missing;
+
+/**
+ * Log-spaced histogram: bin i counts values in (γ^(i-1), γ^i] ms with γ = 1.02, so any quantile is within
+ * 1 % (DDSketch, Masson et al. 2019). i = ceil(ln(ms) / ln γ), clamped to [-350, 700] (≈ 1 µs … 17 min).
+ */
+export type Bins = Record<number, number>;
+export const GAMMA = 1.02;
+export const MIN_BIN = -350;
+export const MAX_BIN = 700;
+
+/** Everything the SDK reported between two ticks, over all processes. Counts, not rates. */
+export interface TelemetryReading {
+  kind: 'telemetry';
+  fromMs: number;
+  toMs: number;
+  /** Processes that flushed in the interval, and those of them that report completions. */
+  processes: number;
+  reporting: number;
+  offered: number;
+  admitted: number;
+  /** Denials by reason: rate, subject, in_flight, breaker_open, probe_budget, reserve, cost_exceeds_capacity, … */
+  denied: Record<string, number>;
+  ok: number;
+  failed: number;
+  timedOut: number;
+  /** Cancelled by the caller: not an error, not a latency. */
+  cancelled: number;
+  /** Admitted requests only; rejections are not latency. */
+  latency: Bins;
+  latencySumMs: number;
+  /** Failures by error code, and by upstream. */
+  codes: Record<string, number>;
+  upstreams: Record<string, { ok: number; failed: number; codes: Record<string, number> }>;
+  /** Time requests waited for a database connection. */
+  dbWait: Bins;
+  dbWaitSumMs: number;
+  /** Requests waiting for a pool connection, fleet total, mean over the interval; null when none reports it. */
+  poolWaiting: number | null;
+  /** In flight, fleet total at the last flush of each process, and the age of the oldest. */
+  inFlight: number;
+  oldestMs: number;
+  /** Outcomes whose generation is the newest seen: what the breaker may count. */
+  generation: { id: number; ok: number; failed: number; codes: Record<string, number> } | null;
+}
+
+/** All readings of a tick. */
+export interface Readings {
+  atMs: number;
+  telemetry: TelemetryReading | Missing;
+  /** By signal name; only signals that are not computed from telemetry. */
+  signals: Record<string, Reading>;
+}
