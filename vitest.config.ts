@@ -4,7 +4,12 @@ import { defineConfig } from 'vitest/config';
 const src = (file: string) => fileURLToPath(new URL(`./src/${file}`, import.meta.url));
 
 export default defineConfig({
-  resolve: { alias: [{ find: /^flyball$/, replacement: src('index.ts') }, { find: /^flyball\/testing$/, replacement: src('testing.ts') }] },
+  resolve: {
+    alias: [
+      { find: /^flyball$/, replacement: src('index.ts') },
+      { find: /^flyball\/testing$/, replacement: src('testing.ts') },
+    ],
+  },
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],

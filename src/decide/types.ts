@@ -1,6 +1,7 @@
 /** The plain data that estimate, step and guard exchange; all JSON, so that a decision can be replayed. Stage: decide. */
-import type { MissingReason } from '../sense/readings.js';
+
 import type { LimiterState, Mode } from '../redis/params.js';
+import type { MissingReason } from '../sense/readings.js';
 
 /** One signal after smoothing. `fresh` false: the value (if any) must neither raise nor trip. */
 export interface SignalEstimate {

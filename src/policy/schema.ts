@@ -22,7 +22,10 @@ export const ratio = z.union([z.number(), z.string()]).transform((value, ctx) =>
   const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)%$/.exec(value.trim()) : null;
   const number = typeof value === 'number' ? value : match ? Number(match[1]) / 100 : Number.NaN;
   if (!(number >= 0 && number <= 1)) {
-    ctx.addIssue({ code: 'custom', message: `${JSON.stringify(value)} is not a ratio. Write 0 … 1 or '1%'.` });
+    ctx.addIssue({
+      code: 'custom',
+      message: `${JSON.stringify(value)} is not a ratio. Write 0 … 1 or '1%'.`,
+    });
     return z.NEVER;
   }
   return number;
@@ -30,7 +33,9 @@ export const ratio = z.union([z.number(), z.string()]).transform((value, ctx) =>
 
 const rate = z.number().positive();
 const tokens = z.number().positive();
-const name = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "use 1 to 64 of a-z, 0-9, '.', '_', '-'");
+const name = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "use 1 to 64 of a-z, 0-9, '.', '_', '-'");
 const key = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_]{0,63}$/, 'use a plain identifier');
 
 /** A secret or address that only the reading daemon resolves; the reference is what is stored and hashed. */
@@ -73,7 +78,10 @@ export const signalSchema = z.discriminatedUnion('source', [
     /** 'mean' or a quantile 0…1. */
     of: z.union([z.literal('mean'), z.number().gt(0).lt(1)]),
   }),
-  z.strictObject({ source: z.literal('telemetry'), stat: z.enum(['errorRatio', 'poolWaiting', 'inFlight', 'goodput']) }),
+  z.strictObject({
+    source: z.literal('telemetry'),
+    stat: z.enum(['errorRatio', 'poolWaiting', 'inFlight', 'goodput']),
+  }),
   z.strictObject({
     source: z.literal('telemetry'),
     stat: z.literal('errors'),
@@ -98,11 +106,17 @@ export const objectiveSchema = z
     weight: z.number().positive().default(1),
     sustain: duration.default(0),
   })
-  .refine((o) => (o.below === undefined) !== (o.above === undefined), 'give exactly one of below, above');
+  .refine(
+    (o) => (o.below === undefined) !== (o.above === undefined),
+    'give exactly one of below, above',
+  );
 
 export const controlSchema = z.discriminatedUnion('law', [
   z.strictObject({ law: z.literal('fixed') }),
-  z.strictObject({ law: z.literal('adaptive'), completions: z.enum(['all', 'some', 'none']).optional() }),
+  z.strictObject({
+    law: z.literal('adaptive'),
+    completions: z.enum(['all', 'some', 'none']).optional(),
+  }),
   z.strictObject({
     law: z.literal('step'),
     slowAboveMs: duration.default(500),

@@ -145,7 +145,15 @@ export type RefusalReason =
 
 export type ActuateReply =
   | { status: 'ok'; nowUs: number; epoch: number; revision: number; streamId: string }
-  | { status: 'refused'; reason: RefusalReason; detail: string; nowUs: number; epoch: number; revision: number; head: string };
+  | {
+      status: 'refused';
+      reason: RefusalReason;
+      detail: string;
+      nowUs: number;
+      epoch: number;
+      revision: number;
+      head: string;
+    };
 
 export type HeartbeatReply =
   | { status: 'ok'; nowUs: number; validUntil: number; epoch: number; revision: number }
@@ -155,6 +163,8 @@ export type LeaseReply =
   | { status: 'held'; owner: string; token: number; nowUs: number }
   | { status: 'other'; owner: string; token: number; ttlMs: number; nowUs: number };
 
-export type NoteReply = { status: 'ok'; streamId: string } | { status: 'refused'; reason: 'head'; head: string };
+export type NoteReply =
+  | { status: 'ok'; streamId: string }
+  | { status: 'refused'; reason: 'head'; head: string };
 
 export const GENESIS_HASH = '0'.repeat(64);

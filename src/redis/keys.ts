@@ -92,7 +92,9 @@ export function encodeSubject(subject: string): string {
   else {
     for (const byte of Buffer.from(subject, 'utf8')) {
       const ch = String.fromCharCode(byte);
-      encoded += /[A-Za-z0-9._:@-]/.test(ch) ? ch : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+      encoded += /[A-Za-z0-9._:@-]/.test(ch)
+        ? ch
+        : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
     }
   }
   if (encoded.length <= 64) return encoded;

@@ -81,20 +81,63 @@ const TEXT_FIELDS = new Set<ParamField>(['mode', 'state', 'heldBy', 'policyHash'
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
 export const PARAM_FIELDS = [
-  'v', 'mode', 'state', 'epoch', 'revision', 'generation',
-  'rate', 'capacity', 'inFlightMax', 'subjectRate', 'subjectCapacity', 'subjectFollow', 'policyRate',
-  'minRate', 'maxRate', 'minCapacity', 'maxCapacity', 'minInFlight', 'maxInFlight',
-  'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',
-  'openUntil', 'openForMs', 'probeRate',
-  'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate', 'safeInFlight',
-  'reserveDefault', 'reserveSheddable',
-  'frozenUntil', 'pinnedUntil', 'holdBreaker', 'heldBy',
-  'fence', 'policyHash',
+  'v',
+  'mode',
+  'state',
+  'epoch',
+  'revision',
+  'generation',
+  'rate',
+  'capacity',
+  'inFlightMax',
+  'subjectRate',
+  'subjectCapacity',
+  'subjectFollow',
+  'policyRate',
+  'minRate',
+  'maxRate',
+  'minCapacity',
+  'maxCapacity',
+  'minInFlight',
+  'maxInFlight',
+  'accrued',
+  'changedAt',
+  'subjectAccrued',
+  'floor',
+  'subjectFloor',
+  'openUntil',
+  'openForMs',
+  'probeRate',
+  'validUntil',
+  'lostAfterMs',
+  'lostOverMs',
+  'safeRate',
+  'safeInFlight',
+  'reserveDefault',
+  'reserveSheddable',
+  'frozenUntil',
+  'pinnedUntil',
+  'holdBreaker',
+  'heldBy',
+  'fence',
+  'policyHash',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */
 export type ParamChange = Partial<
-  Omit<Params, 'v' | 'epoch' | 'revision' | 'accrued' | 'changedAt' | 'subjectAccrued' | 'floor' | 'subjectFloor' | 'fence' | 'validUntil'>
+  Omit<
+    Params,
+    | 'v'
+    | 'epoch'
+    | 'revision'
+    | 'accrued'
+    | 'changedAt'
+    | 'subjectAccrued'
+    | 'floor'
+    | 'subjectFloor'
+    | 'fence'
+    | 'validUntil'
+  >
 >;
 
 /** HGETALL reply → Params, or null when the hash is missing. A field that does not parse is a typed error. */
@@ -104,13 +147,19 @@ export function parseParams(hash: Record<string, string>): Params | null {
   for (const field of PARAM_FIELDS) {
     const text = hash[field];
     if (text === undefined) {
-      throw new FlyballError('FLYBALL_E_PARAMS_CORRUPT', `params field ${field} is missing. Restore it with \`flyball rollback\`.`);
+      throw new FlyballError(
+        'FLYBALL_E_PARAMS_CORRUPT',
+        `params field ${field} is missing. Restore it with \`flyball rollback\`.`,
+      );
     }
     if (TEXT_FIELDS.has(field)) out[field] = text;
     else {
       const value = Number(text);
       if (text === '' || !Number.isFinite(value)) {
-        throw new FlyballError('FLYBALL_E_PARAMS_CORRUPT', `params field ${field} is ${JSON.stringify(text)}, not a number. Restore it with \`flyball rollback\`.`);
+        throw new FlyballError(
+          'FLYBALL_E_PARAMS_CORRUPT',
+          `params field ${field} is ${JSON.stringify(text)}, not a number. Restore it with \`flyball rollback\`.`,
+        );
       }
       out[field] = value;
     }

@@ -39,7 +39,19 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
   async function launch() {
     child = spawn(
       process.env.FLYBALL_REDIS_SERVER ?? 'redis-server',
-      ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--appendonly', 'no', ...args],
+      [
+        '--port',
+        String(port),
+        '--bind',
+        '127.0.0.1',
+        '--dir',
+        dir,
+        '--save',
+        '',
+        '--appendonly',
+        'no',
+        ...args,
+      ],
       { stdio: 'ignore' },
     );
     const failed = new Promise<never>((_ok, no) => {
@@ -51,7 +63,12 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
   }
 
   async function ready() {
-    const probe = new Redis({ port, lazyConnect: true, retryStrategy: () => 20, maxRetriesPerRequest: null });
+    const probe = new Redis({
+      port,
+      lazyConnect: true,
+      retryStrategy: () => 20,
+      maxRetriesPerRequest: null,
+    });
     probe.on('error', () => {});
     await probe.connect().catch(() => {});
     await probe.ping();
