@@ -1,0 +1,117 @@
+/** Text that came from outside, made safe and short for a terminal; numbers and times as people read them. Stage: cli. */
+
+// C0, DEL, C1, zero-width and direction marks, line and paragraph separators: none may reach a terminal raw.
+const UNSAFE = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
+
+function escapeChar(char: string): string {
+  const code = char.codePointAt(0)!;
+  if (char === '\n') return '\\n';
+  if (char === '\r') return '\\r';
+  if (char === '\t') return '\\t';
+  return code <= 0xff
+    ? `\\x${code.toString(16).padStart(2, '0')}`
+    : `\\u${code.toString(16).padStart(4, '0')}`;
+}
+
+/** Data from Redis (names, reasons, actors) with control characters shown, never obeyed. */
+export function clean(text: string): string {
+  return text.replace(UNSAFE, escapeChar);
+}
+
+/**
+ * The last gate before the terminal: our own line breaks and colours pass, any other control character
+ * is shown. `clean` at the source already did this; here a forgotten call is caught.
+ */
+export function guardTerminal(text: string): string {
+  return text
+    .split(COLOUR)
+    .map((part, i) =>
+      i % 2 === 1 ? part : part.replace(UNSAFE, (c) => (c === '\n' ? c : escapeChar(c))),
+    )
+    .join('');
+}
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is the one place that names them.
+const COLOUR = /(\x1b\[(?:[0-9]{1,3})m)/;
+
+/** JSON that a terminal cannot be hijacked with either: the same characters as `\uXXXX` escapes. */
+export function safeJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(UNSAFE, (c) =>
+    c === '\n' ? c : `\\u${c.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** 3 significant digits, never exponent form, no trailing zeros: `104`, `7.25`, `0.5`. */
+export function number(value: number): string {
+  if (!Number.isFinite(value)) return value > 0 ? 'no limit' : String(value);
+  if (Number.isInteger(value)) return String(value);
+  const digits = Math.abs(value) >= 100 ? 1 : Math.abs(value) >= 1 ? 2 : 4;
+  return String(Number(value.toFixed(digits)));
+}
+
+/** `850 ms`, `12 s`, `3 min 5 s`, `1 h 2 min`, `2 d 3 h`. */
+export function span(ms: number): string {
+  const abs = Math.max(0, Math.round(ms));
+  if (abs < 1000) return `${abs} ms`;
+  const s = Math.round(abs / 1000);
+  if (s < 60) return `${s} s`;
+  const parts: [number, string][] = [
+    [86_400, 'd'],
+    [3600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ];
+  const out: string[] = [];
+  let rest = s;
+  for (const [size, unit] of parts) {
+    const n = Math.floor(rest / size);
+    rest -= n * size;
+    if (n > 0) out.push(`${n} ${unit}`);
+    if (out.length === 2) break;
+    // `1 d 5 s` would be noise: after the first part only the next unit counts.
+    if (out.length === 1 && n === 0) break;
+  }
+  return out.join(' ');
+}
+
+/** Local time with seconds: `2026-05-04 13:02:11`; ISO in JSON. */
+export function localTime(ms: number): string {
+  const d = new Date(ms);
+  if (Number.isNaN(d.getTime())) return '?';
+  const two = (n: number) => String(n).padStart(2, '0');
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+export function clockTime(ms: number): string {
+  return localTime(ms).slice(11);
+}
+
+/** Closest of `names` within a third of the word's length (Damerau–Levenshtein), or undefined. */
+export function closest(word: string, names: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  for (const name of names) {
+    const d = distance(word, name);
+    if (d < bestDistance) {
+      bestDistance = d;
+      best = name;
+    }
+  }
+  return best;
+}
+
+function distance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 8) return 99;
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      let d = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, rows[i - 1]![j - 1]! + same);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        d = Math.min(d, rows[i - 2]![j - 2]! + 1);
+      row.push(d);
+    }
+    rows.push(row);
+  }
+  return rows[a.length]![b.length]!;
+}
