@@ -1,0 +1,113 @@
+/** One place that opens connections to Redis, with limits on every wait. Stage: all that touch Redis. */
+import { Redis, type RedisOptions } from 'ioredis';
+import { FlyballError } from '../errors.js';
+import { redactUrl } from '../log.js';
+import { VERSION } from '../version.js';
+import { environmentAuth, parseRedisUrl, type ResolveOptions, resolveRedis } from './locate.js';
+
+export { type RedisTarget, resolveDataDir, resolveRedis } from './locate.js';
+
+export type ConnectionRole = 'daemon' | 'cli' | 'sdk' | 'demo';
+
+export interface ConnectOptions extends ResolveOptions {
+  /** Shown by CLIENT LIST as `flyball-<role>/<version>`. */
+  name: ConnectionRole;
+  /**
+   * For decisions on a request's path: a command fails at once when Redis is away, is never queued and never
+   * sent twice. Otherwise a command waits up to 5 s and is retried once.
+   */
+  hotPath?: boolean | undefined;
+}
+
+/** Longest wait for the reply to one command of a daemon or CLI. */
+const COMMAND_TIMEOUT_MS = 5_000;
+/** A server that owes a reply this long is taken for dead, and the connection is made anew. */
+const SILENT_AFTER_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000;
+/** Below one second, so that a Redis that is back is used within a second. */
+const MAX_RECONNECT_MS = 800;
+
+const HOT_PATH: RedisOptions = {
+  enableOfflineQueue: false,
+  // A command that was under way when the connection broke is failed, not sent again: it may have been charged.
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+  // The ready check is an INFO before the first command; a server that still loads answers LOADING, which is enough.
+  enableReadyCheck: false,
+  socketTimeout: SILENT_AFTER_MS,
+};
+
+const PATIENT: RedisOptions = {
+  maxRetriesPerRequest: 1,
+  commandTimeout: COMMAND_TIMEOUT_MS,
+};
+
+/** A connection that is being opened; it never throws, and reconnects by itself until `quit` or `disconnect`. */
+export function connect(options: ConnectOptions): Redis {
+  const target = resolveRedis(options);
+  const place = parseRedisUrl(target.url);
+  const auth =
+    place.password || target.source === 'embedded'
+      ? {}
+      : environmentAuth(options.env ?? process.env);
+  const redis = new Redis({
+    ...auth,
+    ...place,
+    ...(options.hotPath ? HOT_PATH : PATIENT),
+    connectionName: `flyball-${options.name}/${VERSION}`,
+    // CLIENT SETINFO would need one more right in the ACL, and tells nothing that the name does not.
+    disableClientInfo: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: (attempt) => Math.min(50 * attempt, MAX_RECONNECT_MS),
+    // A demoted master answers READONLY for ever on the old connection: make a new one.
+    reconnectOnError: (error) => error.message.includes('READONLY'),
+  });
+  // First of all listeners, since the error of a failed handshake carries its arguments, the password among them.
+  redis.on('error', (error: Error & { command?: unknown }) => {
+    if (error.command) Object.defineProperty(error, 'command', { value: undefined });
+  });
+  return redis;
+}
+
+/** Wait until Redis answers, at most `deadlineMs`; the error names the address and the last fault seen. */
+export async function awaitRedis(
+  redis: Redis,
+  options: { url: string; deadlineMs: number },
+): Promise<void> {
+  let fault = 'no answer';
+  const seen = (error: Error) => {
+    fault = error.message;
+  };
+  redis.on('error', seen);
+  const giveUpAt = performance.now() + options.deadlineMs;
+  try {
+    for (;;) {
+      const leftMs = giveUpAt - performance.now();
+      if (leftMs <= 0) break;
+      const outcome = await Promise.race([
+        redis.ping().then(
+          () => 'ok' as const,
+          (error: Error) => error,
+        ),
+        pause(leftMs),
+      ]);
+      if (outcome === 'ok') return;
+      if (outcome instanceof Error && !/max retries|timed out/.test(outcome.message)) {
+        fault = outcome.message;
+      }
+      // Waiting does not mend a wrong password or a missing right.
+      if (/^(WRONGPASS|NOAUTH|NOPERM)/.test(fault)) break;
+      await pause(Math.min(100, Math.max(0, giveUpAt - performance.now())));
+    }
+  } finally {
+    redis.off('error', seen);
+  }
+  throw new FlyballError(
+    'FLYBALL_E_REDIS_UNREACHABLE',
+    `Redis at ${redactUrl(options.url)} cannot be used: ${fault}. Waited at most ${options.deadlineMs} ms. Check the address, the password and that it is running.`,
+  );
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((ok) => setTimeout(ok, ms));
+}
