@@ -1,0 +1,195 @@
+/** The one way to change what is in force: seal an audit entry on the newest head and hand both to one script call. Stage: actuate. */
+import type { Cluster, Redis } from 'ioredis';
+import type { DecideState, GuardVerdict, Sample } from '../decide/types.js';
+import {
+  type ActuateCall,
+  type ActuateReply,
+  type Authority,
+  GENESIS_HASH,
+  type NoteReply,
+} from '../redis/calls.js';
+import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { type ParamChange, type Params, parseParams } from '../redis/params.js';
+import { actuate, note } from '../redis/scripts.js';
+import { type Actor, type EntryBody, type EntryValues, sealEntry } from './entry.js';
+
+export type RedisClient = Redis | Cluster;
+
+/** How often a write is sealed again when only the audit head has moved (notes race with it, rarely). */
+const HEAD_ATTEMPTS = 5;
+
+/** All that a writer knows beforehand; the script adds the token clocks, floors and the stream id. */
+export interface WriteRequest {
+  authority: Authority;
+  /** What the writer saw; on `create`, what the new params get. */
+  expected: { epoch: number; revision: number };
+  create?: boolean;
+  change: ParamChange;
+  cause: ActuateCall['cause'];
+  refloor?: 'empty' | 'full';
+  actor: Actor;
+  /** Reason code, e.g. `law_cut`, `rollback`. */
+  reason: string;
+  sentence: string;
+  before: EntryValues | null;
+  after: EntryValues | null;
+  policyHash: string;
+  policy?: { hash: string; json: string };
+  /** `adaptive@1`; absent for a person's verb. */
+  law?: string;
+  sample?: Sample;
+  stateBefore?: DecideState;
+  verdicts?: GuardVerdict[];
+  terms?: Record<string, number>;
+  detail?: Record<string, unknown>;
+  /** The law's state after this decision, JSON of at most 4 KB. */
+  checkpoint?: string;
+}
+
+export interface WriteOptions {
+  leaseMs: number;
+  /** The writer's wall time, ms: what the entry says. */
+  nowMs: number;
+  /** Tests only: Redis time (µs) to use instead of TIME. */
+  nowUs?: number;
+}
+
+/** What a note says; it changes no params and needs no lease. */
+export type NoteRequest = Pick<
+  WriteRequest,
+  | 'expected'
+  | 'actor'
+  | 'reason'
+  | 'sentence'
+  | 'before'
+  | 'after'
+  | 'policyHash'
+  | 'law'
+  | 'sample'
+  | 'stateBefore'
+  | 'verdicts'
+  | 'terms'
+  | 'detail'
+>;
+
+/**
+ * Writes params and exactly one `change` entry, atomically. A head that moved alone is sealed again and
+ * retried; a moved revision, a lost lease, a hold or a bound comes back as `refused`: the caller decides again.
+ */
+export async function write(
+  redis: RedisClient,
+  address: LimiterAddress,
+  request: WriteRequest,
+  options: WriteOptions,
+): Promise<ActuateReply> {
+  const keys = limiterKeys(address);
+  const { create = false, expected } = request;
+  const body = entryBody(
+    'change',
+    address.name,
+    request,
+    { epoch: expected.epoch, revision: create ? expected.revision : expected.revision + 1 },
+    options.nowMs,
+  );
+  let head = await readHead(redis, address);
+  for (let attempt = 1; ; attempt++) {
+    const reply = await actuate(redis, {
+      keys,
+      authority: request.authority,
+      expected,
+      create,
+      change: request.change,
+      cause: request.cause,
+      ...(request.refloor === undefined ? {} : { refloor: request.refloor }),
+      entry: sealEntry(head, body),
+      ...(request.checkpoint === undefined ? {} : { checkpoint: request.checkpoint }),
+      leaseMs: options.leaseMs,
+      ...(request.policy === undefined ? {} : { policy: request.policy }),
+      ...(options.nowUs === undefined ? {} : { nowUs: options.nowUs }),
+    });
+    if (reply.status === 'ok' || reply.reason !== 'head' || attempt >= HEAD_ATTEMPTS) return reply;
+    head = reply.head;
+  }
+}
+
+/** Writes one `note` entry: a refusal, a recommendation, drift. Retries a moved head, changes nothing else. */
+export async function writeNote(
+  redis: RedisClient,
+  address: LimiterAddress,
+  request: NoteRequest,
+  options: Pick<WriteOptions, 'nowMs' | 'nowUs'>,
+): Promise<NoteReply> {
+  const keys = limiterKeys(address);
+  const body = entryBody('note', address.name, request, request.expected, options.nowMs);
+  let head = await readHead(redis, address);
+  for (let attempt = 1; ; attempt++) {
+    const reply = await note(redis, {
+      keys,
+      entry: sealEntry(head, body),
+      ...(options.nowUs === undefined ? {} : { nowUs: options.nowUs }),
+    });
+    if (reply.status === 'ok' || attempt >= HEAD_ATTEMPTS) return reply;
+    head = reply.head;
+  }
+}
+
+/** The params as stored (null when missing) and the Redis time of the node that holds them. */
+export async function readParams(
+  redis: RedisClient,
+  address: LimiterAddress,
+): Promise<{ params: Params | null; nowUs: number }> {
+  const replies = await redis.pipeline().hgetall(limiterKeys(address).params).time().exec();
+  const [hash, time] = (replies ?? []).map(([error, value]) => {
+    if (error) throw error;
+    return value;
+  }) as [Record<string, string>, [string | number, string | number]];
+  return { params: parseParams(hash), nowUs: Number(time[0]) * 1_000_000 + Number(time[1]) };
+}
+
+/** The hash of the newest audit entry, from which the next one is sealed; 64 zeros when there is none. */
+export async function readHead(redis: RedisClient, address: LimiterAddress): Promise<string> {
+  const newest = await redis.xrevrange(limiterKeys(address).audit, '+', '-', 'COUNT', 1);
+  const fields = newest[0]?.[1];
+  if (fields === undefined) return GENESIS_HASH;
+  const at = fields.indexOf('hash');
+  return at % 2 === 0 ? (fields[at + 1] ?? GENESIS_HASH) : GENESIS_HASH;
+}
+
+/** The numbers that an entry's before and after name. */
+export function entryValues(
+  params: Pick<Params, 'mode' | 'state' | 'rate' | 'capacity' | 'inFlightMax'>,
+): EntryValues {
+  const { mode, state, rate, capacity, inFlightMax } = params;
+  return { mode, state, rate, capacity, inFlightMax };
+}
+
+function entryBody(
+  kind: 'change' | 'note',
+  limiter: string,
+  request: NoteRequest,
+  at: { epoch: number; revision: number },
+  atMs: number,
+): EntryBody {
+  const { actor, reason, sentence, before, after, policyHash } = request;
+  const body: EntryBody = {
+    v: 1,
+    kind,
+    limiter,
+    epoch: at.epoch,
+    revision: at.revision,
+    atMs,
+    actor,
+    reason,
+    sentence,
+    before,
+    after,
+    policyHash,
+  };
+  if (request.law !== undefined) body.law = request.law;
+  if (request.sample !== undefined) body.sample = request.sample;
+  if (request.stateBefore !== undefined) body.stateBefore = request.stateBefore;
+  if (request.verdicts !== undefined) body.verdicts = request.verdicts;
+  if (request.terms !== undefined) body.terms = request.terms;
+  if (request.detail !== undefined) body.detail = request.detail;
+  return body;
+}
