@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { configure } from 'safe-stable-stringify';
 import type { DecideState, GuardVerdict, Sample } from '../decide/types.js';
+import { FlyballError } from '../errors.js';
 import type { SealedEntry } from '../redis/calls.js';
 import type { LimiterState, Mode } from '../redis/params.js';
 
@@ -63,4 +64,47 @@ export function entryHash(prev: string, body: string): string {
 export function sealEntry(prev: string, body: EntryBody): SealedEntry {
   const text = canonicalJson(body);
   return { kind: body.kind, prev, hash: entryHash(prev, text), body: text };
+}
+
+/** One entry as stored: the stream's fields, and the body parsed. */
+export interface StoredEntry {
+  /** Redis stream id: `<ms>-<n>`, the time at which Redis stored it. */
+  id: string;
+  kind: 'change' | 'note';
+  epoch: number;
+  revision: number;
+  hash: string;
+  prev: string;
+  /** The exact bytes that were hashed. */
+  text: string;
+  body: EntryBody;
+}
+
+/** Stream fields → entry; fields or a body that cannot be read are an error that names the entry. */
+export function parseEntry(id: string, fields: readonly string[]): StoredEntry {
+  const field: Record<string, string> = {};
+  for (let i = 0; i + 1 < fields.length; i += 2) field[fields[i]!] = fields[i + 1]!;
+  const { kind, hash, prev, body: text } = field;
+  const epoch = Number(field.epoch);
+  const revision = Number(field.revision);
+  if ((kind !== 'change' && kind !== 'note') || !hash || !prev || text === undefined) {
+    throw broken(id, 'its fields are not those of an audit entry');
+  }
+  if (!Number.isInteger(epoch) || !Number.isInteger(revision)) {
+    throw broken(id, 'its epoch or revision is not a number');
+  }
+  let body: EntryBody;
+  try {
+    body = JSON.parse(text) as EntryBody;
+  } catch {
+    throw broken(id, 'its body is not JSON');
+  }
+  return { id, kind, epoch, revision, hash, prev, text, body };
+}
+
+function broken(id: string, why: string): FlyballError {
+  return new FlyballError(
+    'FLYBALL_E_AUDIT_BROKEN',
+    `audit entry ${id} cannot be read: ${why}. \`flyball audit verify\` shows where the chain breaks.`,
+  );
 }
