@@ -10,6 +10,7 @@ export interface SignalEstimate {
   ageMs: number;
   /** Observations behind the value. */
   count: number;
+  /** Why it is not usable. Not fresh and no reason: nothing new since the last tick. */
   reason?: MissingReason | 'thin';
 }
 
@@ -38,6 +39,21 @@ export interface TrafficEstimate {
   oldestMs: number;
 }
 
+/** Breaker counts over its window, of the newest generation seen; `step` ignores another than the one in force. */
+export interface OutcomeCounts {
+  /** null: no outcome has been seen yet. */
+  generation: number | null;
+  ok: number;
+  failed: number;
+  /** Failures that the breaker's signal counts. */
+  matching: number;
+  windowMs: number;
+  /** New telemetry came in this tick. */
+  fresh: boolean;
+  /** Of this tick alone: what half-open adds up. */
+  tick: { ok: number; matching: number };
+}
+
 /** What is in force at the tick, effective (open-until and glide applied). */
 export interface InForceView {
   epoch: number;
@@ -55,6 +71,8 @@ export interface InForceView {
   inStateMs: number;
   held: 'none' | 'frozen' | 'pinned';
   holdBreaker: boolean;
+  /** As stored: what comes back when the breaker lets go (`rate` above is 0 while open). */
+  target: { rate: number; capacity: number; inFlightMax: number };
 }
 
 /** All that `step` may know at a tick. Stored in audit entries; ≤ 4 KB with the state. */
@@ -65,12 +83,14 @@ export interface Sample {
   dtMs: number;
   signals: Record<string, SignalEstimate>;
   traffic: TrafficEstimate;
-  /** Breaker counts: outcomes of the present generation only. */
-  outcomes: { ok: number; failed: number; matching: number; windowMs: number; fresh: boolean };
+  outcomes: OutcomeCounts;
   inForce: InForceView;
 }
 
-/** What a law wants, before guards. */
+/**
+ * What a law wants, before guards. Rate, capacity and cap are targets as stored: while `state` is open
+ * or half-open, `effective()` enforces 0 or the probe rate and keeps them for the way back.
+ */
 export interface Proposal {
   state: LimiterState;
   rate: number;
@@ -99,10 +119,38 @@ export interface Decision extends Proposal {
   verdicts: GuardVerdict[];
 }
 
-/** Plain JSON: law memory, breaker memory, guard memory, would-be values. */
+/** What the breaker remembers between ticks. */
+export interface BreakerMemory {
+  /** State seen at the last tick, and ms in it. */
+  state: LimiterState;
+  inStateMs: number;
+  /** Trips in a row: each doubles the open time; it decays while closed. */
+  level: number;
+  /** Half-open: probes answered so far, and ms since the first was admitted (-1: none was). */
+  probesOk: number;
+  probesFailed: number;
+  probingMs: number;
+  /** Where the slow start leads back to. */
+  resume: { rate: number; inFlightMax: number } | null;
+}
+
+/** What the guards remember between ticks. */
+export interface GuardMemory {
+  /** ms since the last raise that was let through. */
+  sinceRaiseMs: number;
+  /** Changes that may still be made; refills by the minute. */
+  budget: number;
+  /** ms for which a signal of the objective has been missing. */
+  missingMs: number;
+}
+
+/** A law's own numbers; each law says what they mean. */
+export type LawMemory = Record<string, number>;
+
+/** Plain JSON: all that `step` and the guards carry from tick to tick. */
 export interface DecideState {
   law: string;
-  memory: Record<string, unknown>;
+  memory: { breaker: BreakerMemory; law: LawMemory; guard: GuardMemory };
 }
 
 export const LAW_VERSIONS: Record<string, number> = { adaptive: 1, step: 1, fixed: 1 };

@@ -5,6 +5,8 @@ export type MissingReason =
   | 'no_traffic'
   | 'stale'
   | 'not_finite'
+  /** A count ran backwards: the source restarted. */
+  | 'reset'
   | 'timeout'
   | 'unreachable'
   | 'error'
@@ -77,6 +79,9 @@ export interface TelemetryReading {
 export interface Readings {
   atMs: number;
   telemetry: TelemetryReading | Missing;
-  /** By signal name; only signals that are not computed from telemetry. */
+  /**
+   * By signal name: signals that are not computed from telemetry, and those whose source gives a ready
+   * number (a quantile from Prometheus, say); where both exist, this one is used.
+   */
   signals: Record<string, Reading>;
 }
