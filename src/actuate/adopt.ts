@@ -1,0 +1,174 @@
+/** From a policy file to the policy in force: params are created or changed, a hold stays, the entry says so. Stage: actuate. */
+import type { ActuateReply, Authority } from '../redis/calls.js';
+import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import type { Params } from '../redis/params.js';
+import { entryValues, type RedisClient, readParams, write } from './actuator.js';
+import { adoptedParams, createdParams, type LoadedPolicy } from './adopted-params.js';
+import { readEntries } from './audit.js';
+import type { Actor, EntryValues } from './entry.js';
+
+export type { LoadedPolicy } from './adopted-params.js';
+
+export interface AdoptOptions {
+  /** A daemon that owns the limiter writes by its lease; everyone else by compare-and-set. Default: person. */
+  authority?: Authority;
+  actor: Actor;
+  leaseMs: number;
+  /** The writer's wall time, ms. */
+  nowMs: number;
+  prefix?: string | undefined;
+  /** Params this process saw last: what missing params are restored to, instead of the policy's own numbers. */
+  last?: Params | null;
+}
+
+export type AdoptOutcome =
+  | {
+      status: 'created' | 'restored' | 'changed';
+      epoch: number;
+      revision: number;
+      sentence: string;
+    }
+  | { status: 'unchanged' }
+  | { status: 'refused'; reason: 'group'; sentence: string }
+  | { status: 'refused'; reason: 'write'; sentence: string; reply: ActuateReply };
+
+/** Where the limiter of a policy lives. */
+export function policyAddress(policy: LoadedPolicy['policy'], prefix?: string): LimiterAddress {
+  const { name, group } = policy.limiter;
+  return { name, group, prefix };
+}
+
+/**
+ * Makes `loaded` the adopted policy. Refuses a changed group: that would be a new limiter. Nothing is written
+ * when the same policy is adopted already and its params are there.
+ */
+export async function adopt(
+  redis: RedisClient,
+  loaded: LoadedPolicy,
+  options: AdoptOptions,
+): Promise<AdoptOutcome> {
+  const address = policyAddress(loaded.policy, options.prefix);
+  const group = address.group ?? '';
+  const registered = await redis.hget(fleetKeys(options.prefix).limiters, address.name);
+  if (registered !== null && registered !== group) {
+    return {
+      status: 'refused',
+      reason: 'group',
+      sentence: `${loaded.file}: limiter.group is ${named(group)}, but ${address.name} lives in ${named(registered)}. A limiter cannot change its group: give it a new name, or keep the group.`,
+    };
+  }
+  const { params, nowUs } = await readParams(redis, address);
+  const outcome =
+    params === null
+      ? await create(redis, loaded, address, nowUs, options)
+      : await change(redis, loaded, address, params, nowUs, options);
+  if (outcome.status !== 'refused' && registered === null) {
+    await redis.hset(fleetKeys(options.prefix).limiters, address.name, group);
+  }
+  return outcome;
+}
+
+async function create(
+  redis: RedisClient,
+  loaded: LoadedPolicy,
+  address: LimiterAddress,
+  nowUs: number,
+  options: AdoptOptions,
+): Promise<AdoptOutcome> {
+  const { change, restored, sentence } = createdParams(loaded, options.last ?? null);
+  const epoch = Math.max(await nextEpoch(redis, address), Math.floor(nowUs / 1000));
+  const reply = await write(
+    redis,
+    address,
+    {
+      authority: options.authority ?? { kind: 'person' },
+      expected: { epoch, revision: 1 },
+      create: true,
+      change,
+      cause: 'policy',
+      refloor: loaded.policy.limiter.coldStart,
+      actor: options.actor,
+      reason: restored ? 'params_restored' : 'params_created',
+      sentence,
+      before: null,
+      after: values(change, null),
+      policyHash: loaded.hash,
+      policy: { hash: loaded.hash, json: loaded.json },
+      detail: { file: loaded.file },
+    },
+    options,
+  );
+  return answer(reply, restored ? 'restored' : 'created', sentence);
+}
+
+async function change(
+  redis: RedisClient,
+  loaded: LoadedPolicy,
+  address: LimiterAddress,
+  params: Params,
+  nowUs: number,
+  options: AdoptOptions,
+): Promise<AdoptOutcome> {
+  if (params.policyHash === loaded.hash) {
+    const stored = await redis.exists(limiterKeys(address).policy);
+    if (stored === 1) return { status: 'unchanged' };
+  }
+  const adopted = adoptedParams(loaded, params, nowUs / 1000);
+  const reply = await write(
+    redis,
+    address,
+    {
+      authority: options.authority ?? { kind: 'person' },
+      expected: { epoch: params.epoch, revision: params.revision },
+      change: adopted.change,
+      cause: 'policy',
+      ...(adopted.goesLower ? { refloor: 'empty' as const } : {}),
+      actor: options.actor,
+      reason: 'policy_adopted',
+      sentence: adopted.sentence,
+      before: entryValues(params),
+      after: values(adopted.change, params),
+      policyHash: loaded.hash,
+      policy: { hash: loaded.hash, json: loaded.json },
+      detail: { file: loaded.file, replaced: params.policyHash },
+    },
+    options,
+  );
+  return answer(reply, 'changed', adopted.sentence);
+}
+
+/** Above every epoch that the audit log still knows. */
+async function nextEpoch(redis: RedisClient, address: LimiterAddress): Promise<number> {
+  const { entries } = await readEntries(redis, address, { limit: 1 });
+  return (entries[0]?.epoch ?? 0) + 1;
+}
+
+function answer(
+  reply: ActuateReply,
+  status: 'created' | 'restored' | 'changed',
+  sentence: string,
+): AdoptOutcome {
+  if (reply.status === 'ok') {
+    return { status, epoch: reply.epoch, revision: reply.revision, sentence };
+  }
+  return {
+    status: 'refused',
+    reason: 'write',
+    sentence: `the policy was not adopted: ${reply.reason} (${reply.detail})`,
+    reply,
+  };
+}
+
+function values(change: Partial<EntryValues>, params: Params | null): EntryValues {
+  return {
+    mode: change.mode ?? params?.mode ?? 'recommend',
+    state: change.state ?? params?.state ?? 'closed',
+    rate: change.rate ?? params?.rate ?? 0,
+    capacity: change.capacity ?? params?.capacity ?? 0,
+    inFlightMax: change.inFlightMax ?? params?.inFlightMax ?? 0,
+  };
+}
+
+function named(group: string): string {
+  return group === '' ? 'no group' : `group ${JSON.stringify(group)}`;
+}

@@ -1,0 +1,137 @@
+/** The numbers that adopting a policy puts in force, as pure functions of the policy and of what held. Stage: actuate. */
+import { paramsFromPolicy } from '../policy/params.js';
+import type { Policy } from '../policy/schema.js';
+import type { ParamChange, Params } from '../redis/params.js';
+
+/** A policy as loaded from its file: the plain data, its canonical JSON and the hash of that. */
+export interface LoadedPolicy {
+  file: string;
+  policy: Policy;
+  hash: string;
+  json: string;
+}
+
+const UNTOUCHED: ParamChange = {
+  state: 'closed',
+  generation: 0,
+  openUntil: 0,
+  openForMs: 0,
+  frozenUntil: 0,
+  pinnedUntil: 0,
+  holdBreaker: 0,
+  heldBy: '',
+};
+
+/** What a person or the breaker set; a policy never overwrites these. */
+const NOT_THE_POLICYS = Object.keys(UNTOUCHED) as (keyof ParamChange)[];
+
+/**
+ * Params for a limiter that has none. When this process saw params of the same policy before (Redis lost them),
+ * they are restored: the law's value, a trip and a person's hold survive the loss.
+ */
+export function createdParams(
+  loaded: LoadedPolicy,
+  last: Params | null,
+): { change: ParamChange; restored: boolean; sentence: string } {
+  const fresh: ParamChange = {
+    ...UNTOUCHED,
+    ...paramsFromPolicy(loaded.policy),
+    policyHash: loaded.hash,
+  };
+  const short = loaded.hash.slice(0, 12);
+  if (last === null || last.policyHash !== loaded.hash) {
+    return {
+      change: fresh,
+      restored: false,
+      sentence: `${loaded.policy.limiter.name} begins with its policy ${short}: ${numbers(fresh)}, mode ${fresh.mode}.`,
+    };
+  }
+  const change: ParamChange = {
+    ...fresh,
+    mode: last.mode,
+    rate: last.rate,
+    capacity: last.capacity,
+    inFlightMax: last.inFlightMax,
+  };
+  for (const field of NOT_THE_POLICYS) Object.assign(change, { [field]: last[field] });
+  return {
+    change,
+    restored: true,
+    sentence: `Redis had lost the params of ${loaded.policy.limiter.name}; restored as last seen at revision ${last.revision}: ${numbers(change)}, ${last.state}.`,
+  };
+}
+
+/**
+ * Params after another policy is adopted. In `auto` the rate and cap in force stay, clamped to the new bounds;
+ * in other modes the policy's numbers are set. A hold stays, lowered only to the new maximum. The breaker's
+ * state is not the policy's and stays.
+ */
+export function adoptedParams(
+  loaded: LoadedPolicy,
+  params: Params,
+  nowMs: number,
+): { change: ParamChange; sentence: string; goesLower: boolean } {
+  const { policy } = loaded;
+  const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash };
+  for (const field of NOT_THE_POLICYS) delete change[field];
+  const policyRate = change.rate ?? 0;
+  const policyCapacity = change.capacity ?? 0;
+  const held = isActive(params.pinnedUntil, nowMs) || isActive(params.frozenUntil, nowMs);
+  const maxRate = change.maxRate ?? policyRate;
+  const maxInFlight = change.maxInFlight ?? 0;
+  let told: string;
+  if (held) {
+    change.rate = Math.min(params.rate, maxRate);
+    const { minCapacity = 0, maxCapacity = policyCapacity } = change;
+    change.capacity = clamp(params.capacity, minCapacity, maxCapacity);
+    change.inFlightMax = capped(params.inFlightMax, 0, maxInFlight, change.inFlightMax ?? 0);
+    const lowered = change.rate < params.rate || change.inFlightMax < params.inFlightMax;
+    told = `the hold of ${params.heldBy || 'a person'} stays${lowered ? ', lowered to the new maximum' : ''}`;
+  } else if (policy.mode === 'auto') {
+    // Slow start and a trip lie below the minimum by design: only a closed limiter is lifted to it.
+    const closed = params.state === 'closed';
+    change.rate = clamp(params.rate, closed ? (change.minRate ?? 0) : 0, maxRate);
+    const least = closed ? (change.minInFlight ?? 0) : 0;
+    change.inFlightMax = capped(params.inFlightMax, least, maxInFlight, change.inFlightMax ?? 0);
+    if (policy.bounds?.capacity !== undefined) {
+      const { min, max } = policy.bounds.capacity;
+      change.capacity = clamp((policyCapacity * change.rate) / policyRate, min, max);
+    }
+    told =
+      change.rate === params.rate && change.inFlightMax === params.inFlightMax
+        ? 'rate and cap in force are kept'
+        : 'rate and cap in force are kept within the new bounds';
+  } else {
+    told = "the policy's own numbers are set";
+  }
+  return {
+    change,
+    goesLower: lowest(change) < lowest(params),
+    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}.`,
+  };
+}
+
+/** A hold is active until its time, or until a person ends it (-1). */
+export function isActive(until: number, nowMs: number): boolean {
+  return until === -1 || until > nowMs;
+}
+
+/** Buckets expire by the lowest rate the law can reach; a lower one would let missing buckets seem full too early. */
+function lowest(params: ParamChange): number {
+  return Math.min(params.minRate ?? Infinity, params.probeRate ?? Infinity);
+}
+
+/** 0 is "no cap": a limiter that gains a cap starts with the policy's, one that loses it has none. */
+function capped(inForce: number, min: number, max: number, policys: number): number {
+  if (policys === 0) return 0;
+  return inForce === 0 ? policys : clamp(inForce, min, max);
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max);
+}
+
+function numbers(change: ParamChange): string {
+  const cap = change.inFlightMax ? `, cap ${change.inFlightMax}` : '';
+  return `rate ${change.rate}/s, capacity ${change.capacity}${cap}`;
+}
