@@ -1,0 +1,56 @@
+/** Log-spaced bins of milliseconds: which bin a value is in, and quantiles of bins. Pure. Stage: enforce → estimate. */
+import { type Bins, GAMMA, MAX_BIN, MIN_BIN } from './readings.js';
+
+const LN_GAMMA = Math.log(GAMMA);
+
+/**
+ * The bin of a duration: i = ceil(ln(ms) / ln γ), so that γ^(i-1) < ms ≤ γ^i, clamped to
+ * [MIN_BIN, MAX_BIN]. 0 and below (a clock's jitter) lie in the lowest bin. NaN has no bin: undefined,
+ * for a caller must not count what was never measured.
+ */
+export function binOf(ms: number): number | undefined {
+  if (Number.isNaN(ms)) return undefined;
+  if (ms <= 0) return MIN_BIN;
+  const bin = Math.ceil(Math.log(ms) / LN_GAMMA);
+  // `+ 0` makes of -0 (values just under 1 ms) a plain 0: it becomes a field name.
+  return Math.min(MAX_BIN, Math.max(MIN_BIN, bin)) + 0;
+}
+
+/** The value that stands for a bin: its relative error to any value inside is at most (γ-1)/(γ+1) ≈ 1 %. */
+export function binValue(bin: number): number {
+  return (2 * GAMMA ** bin) / (GAMMA + 1);
+}
+
+/** Observations in all bins. */
+export function countBins(bins: Bins): number {
+  let count = 0;
+  for (const n of Object.values(bins)) count += n;
+  return count;
+}
+
+/** Adds `from` into `into`. */
+export function addBins(into: Bins, from: Bins): void {
+  for (const [bin, n] of Object.entries(from)) {
+    into[Number(bin)] = (into[Number(bin)] ?? 0) + n;
+  }
+}
+
+/**
+ * The q-quantile (nearest rank), or null of nothing: 0 of 0 is unknown, not 0 ms.
+ * `q` outside [0, 1], or NaN, is a mistake of the caller's.
+ */
+export function quantileOfBins(bins: Bins, q: number): number | null {
+  if (!(q >= 0 && q <= 1)) throw new RangeError(`quantile ${q} is not within 0 … 1`);
+  const total = countBins(bins);
+  if (total === 0) return null;
+  const rank = Math.max(1, Math.ceil(q * total));
+  const order = Object.keys(bins)
+    .map(Number)
+    .sort((a, b) => a - b);
+  let seen = 0;
+  for (const bin of order) {
+    seen += bins[bin]!;
+    if (seen >= rank) return binValue(bin);
+  }
+  return null;
+}
