@@ -13,6 +13,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/each-file.ts'],
     pool: 'forks',
     // Two cores: suites that start real servers would starve each other beyond two at a time.
     maxWorkers: 2,

@@ -1,0 +1,21 @@
+/** Before each test file: fail it in one sentence when its suite lacks a system package; fix the seed of a soak round. */
+import { readFileSync } from 'node:fs';
+import { relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const [, suite] = relative(root, expect.getState().testPath ?? '').split(sep);
+
+// Set by `npm test`: { package: why it is not there and what to do }.
+const missing: Record<string, string> = JSON.parse(process.env.FLYBALL_TEST_MISSING ?? '{}');
+if (Object.keys(missing).length > 0) {
+  const list = JSON.parse(readFileSync(`${root}/scripts/system-packages.json`, 'utf8'));
+  for (const name of list.suites[suite ?? ''] ?? []) {
+    if (missing[name]) throw new Error(`The suite ${suite} cannot run: ${missing[name]}`);
+  }
+}
+
+const seed = process.env.FLYBALL_TEST_SEED;
+if (seed) fc.configureGlobal({ seed: Number(seed) });
