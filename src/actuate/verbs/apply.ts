@@ -1,0 +1,127 @@
+/** Carries out a person's verb: read, plan, show, compare-and-set; again when the autopilot moved the revision meanwhile. Stage: actuate. */
+import { FlyballError } from '../../errors.js';
+import { type Policy, policySchema } from '../../policy/schema.js';
+import { type LimiterAddress, limiterKeys } from '../../redis/keys.js';
+import { type RedisClient, readParams, write } from '../actuator.js';
+import type { Facts, Planner, VerbPlan } from './plan.js';
+
+/** A busy autopilot writes about once a second; a person's write takes milliseconds, so one retry is rare already. */
+const ATTEMPTS = 10;
+
+export interface ApplyOptions {
+  /** `user@host (unverified)`. */
+  actor: string;
+  /** The person's own words, kept in the entry. */
+  reason?: string | undefined;
+  dryRun: boolean;
+  /** Shows the plan and asks; called again only when what would be written has changed since. */
+  approve(plan: VerbPlan, facts: Facts): Promise<boolean>;
+  /** Wall time of the entry, ms. */
+  nowMs: number;
+  /** Tests only: Redis time (µs) to use instead of TIME. */
+  nowUs?: number;
+}
+
+export type VerbOutcome =
+  | { status: 'done'; plan: VerbPlan; facts: Facts; epoch: number; revision: number }
+  | { status: 'dry-run' | 'declined'; plan: VerbPlan; facts: Facts }
+  | { status: 'nothing'; sentence: string };
+
+export async function applyVerb(
+  redis: RedisClient,
+  address: LimiterAddress,
+  planner: Planner,
+  options: ApplyOptions,
+): Promise<VerbOutcome> {
+  let approved: VerbPlan | undefined;
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const facts = await readFacts(redis, address, options);
+    const plan = planner(facts);
+    if (plan.kind === 'nothing') return { status: 'nothing', sentence: plan.sentence };
+    if (options.dryRun) return { status: 'dry-run', plan, facts };
+    if (approved === undefined || !sameMeaning(approved, plan)) {
+      if (!(await options.approve(plan, facts))) return { status: 'declined', plan, facts };
+      approved = plan;
+      // The person took their time: read once more, so that a hold runs from now and stale numbers are not written.
+      continue;
+    }
+    const { params } = facts;
+    const reply = await write(
+      redis,
+      address,
+      {
+        authority: { kind: 'person' },
+        expected: { epoch: params.epoch, revision: params.revision },
+        change: plan.change,
+        cause: 'person',
+        ...(plan.refloor === undefined ? {} : { refloor: plan.refloor }),
+        actor: { kind: 'person', name: options.actor },
+        reason: plan.reason,
+        sentence: options.reason ? `${plan.sentence} Reason: ${options.reason}` : plan.sentence,
+        before: plan.before,
+        after: plan.after,
+        policyHash: params.policyHash,
+        detail: { ...plan.detail, ...(options.reason ? { why: options.reason } : {}) },
+      },
+      {
+        leaseMs: 0,
+        nowMs: options.nowMs,
+        ...(options.nowUs === undefined ? {} : { nowUs: options.nowUs }),
+      },
+    );
+    if (reply.status === 'ok') {
+      return { status: 'done', plan, facts, epoch: reply.epoch, revision: reply.revision };
+    }
+    if (reply.reason !== 'revision' && reply.reason !== 'head') {
+      throw new FlyballError(
+        'FLYBALL_E_ACTUATE_REFUSED',
+        `Redis refused the change of ${address.name} (${reply.reason}): ${reply.detail}. Nothing was written.`,
+      );
+    }
+  }
+  throw new FlyballError(
+    'FLYBALL_E_ACTUATE_CONTENDED',
+    `${address.name} was changed by others ${ATTEMPTS} times while this was being written. Nothing was written; look at \`flyball audit ${address.name}\` and try again.`,
+  );
+}
+
+export async function readFacts(
+  redis: RedisClient,
+  address: LimiterAddress,
+  options: { actor: string; nowUs?: number },
+): Promise<Facts> {
+  const { params, nowUs } = await readParams(redis, address);
+  if (params === null) {
+    throw new FlyballError(
+      'FLYBALL_E_LIMITER_UNMANAGED',
+      `${address.name} has no params in Redis: services use the numbers in their own code. \`flyball run\` adopts its policy and creates them.`,
+    );
+  }
+  return {
+    limiter: address.name,
+    params,
+    nowMs: Math.floor((options.nowUs ?? nowUs) / 1000),
+    policy: await readPolicy(redis, address),
+    actor: options.actor,
+  };
+}
+
+/** The adopted policy, or null when there is none or another version wrote it. */
+export async function readPolicy(
+  redis: RedisClient,
+  address: LimiterAddress,
+): Promise<Policy | null> {
+  const text = await redis.get(limiterKeys(address).policy);
+  if (text === null) return null;
+  try {
+    const parsed = policySchema.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Would the write still do what the person said yes to? */
+function sameMeaning(a: VerbPlan, b: VerbPlan): boolean {
+  return a.agreed.every((key) => a.after[key] === b.after[key]);
+}

@@ -1,0 +1,135 @@
+/** What a person's verb would do, as plain data: shown first, then written. Pure. Stage: actuate. */
+import type { Policy } from '../../policy/schema.js';
+import { type Effective, effective } from '../../redis/effective.js';
+import type { ParamChange, Params } from '../../redis/params.js';
+import type { EntryValues } from '../entry.js';
+
+export const HOUR_MS = 3_600_000;
+/** How long a person's hold lasts unless they say otherwise. */
+export const DEFAULT_HOLD_MS = HOUR_MS;
+/** `…Until` of a hold that only a person ends. */
+export const UNTIL_ENDED = -1;
+
+/** What was read for this plan; times are Redis's. */
+export interface Facts {
+  limiter: string;
+  params: Params;
+  nowMs: number;
+  /** The adopted policy, when it is there and parses. */
+  policy: Policy | null;
+  /** `user@host (unverified)`. */
+  actor: string;
+}
+
+/** How long a hold lasts: milliseconds, or until a person ends it. */
+export type HoldFor = number | 'until-ended';
+
+export interface VerbPlan {
+  kind: 'change';
+  /** Reason code of the audit entry. */
+  reason: string;
+  before: EntryValues;
+  after: EntryValues;
+  change: ParamChange;
+  /**
+   * The parts of `after` that a person's yes stands on. When the autopilot moves one of them in between, they are shown the new
+   * plan; what it moves besides (where a freeze catches the rate, say) does not keep them from acting in an incident.
+   */
+  agreed: readonly (keyof EntryValues)[];
+  /** `empty`: all buckets begin at 0, since a rate below the lowest planned one may outlive their TTL. */
+  refloor?: 'empty';
+  /** One sentence for the audit log, with numbers and the hold. */
+  sentence: string;
+  detail: Record<string, unknown>;
+  /** What a person should know before saying yes: clamped values, an open breaker, no daemon. */
+  notes: string[];
+}
+
+/** There is nothing to write, and why. */
+export interface Nothing {
+  kind: 'nothing';
+  sentence: string;
+}
+
+export type Planner = (facts: Facts) => VerbPlan | Nothing;
+
+/** Redis time when a hold of this length ends. */
+export function holdUntil(nowMs: number, hold: HoldFor): number {
+  return hold === 'until-ended' ? UNTIL_ENDED : Math.round(nowMs + hold);
+}
+
+export function holds(untilMs: number, nowMs: number): boolean {
+  return untilMs === UNTIL_ENDED || untilMs > nowMs;
+}
+
+/** `until 2026-05-04T13:02:11Z` or `until a person ends it`: entries speak UTC. */
+export function untilText(untilMs: number): string {
+  if (untilMs === UNTIL_ENDED) return 'until a person ends it';
+  return `until ${new Date(untilMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+}
+
+export function clamp(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value));
+}
+
+export interface Standing {
+  now: Effective;
+  /** What a person sees as now: the stored target, or while gliding the value the glide has reached. */
+  values: EntryValues;
+  /** Written with any change that ends a glide, so that the value does not jump back to the target. */
+  settled: ParamChange;
+  pinned: boolean;
+  frozen: boolean;
+  /** Some daemon renews the heartbeat. */
+  daemon: boolean;
+}
+
+/** Where the limiter stands, before a verb changes it. */
+export function standing({ params, nowMs }: Facts): Standing {
+  const now = effective(params, nowMs);
+  const base: EntryValues = {
+    mode: params.mode,
+    state: now.state,
+    rate: params.rate,
+    capacity: params.capacity,
+    inFlightMax: params.inFlightMax,
+  };
+  const settled: ParamChange = {};
+  if (now.gliding) {
+    base.rate = now.rate;
+    base.inFlightMax = now.inFlightMax;
+    Object.assign(settled, {
+      state: base.state,
+      rate: base.rate,
+      inFlightMax: base.inFlightMax,
+      openUntil: 0,
+    } satisfies ParamChange);
+  }
+  return {
+    now,
+    values: base,
+    settled,
+    pinned: holds(params.pinnedUntil, nowMs),
+    frozen: holds(params.frozenUntil, nowMs),
+    daemon: params.validUntil > nowMs,
+  };
+}
+
+/** `rate 64 → 80/s, capacity 128 → 160`; empty when no number changes. */
+export function moved(before: EntryValues, after: EntryValues): string {
+  const parts: string[] = [];
+  if (before.rate !== after.rate) parts.push(`rate ${short(before.rate)} → ${short(after.rate)}/s`);
+  if (before.capacity !== after.capacity)
+    parts.push(`capacity ${short(before.capacity)} → ${short(after.capacity)}`);
+  if (before.inFlightMax !== after.inFlightMax)
+    parts.push(`in-flight cap ${cap(before.inFlightMax)} → ${cap(after.inFlightMax)}`);
+  return parts.join(', ');
+}
+
+function cap(value: number): string {
+  return value === 0 ? 'none' : short(value);
+}
+
+export function short(value: number): string {
+  return String(Number(value.toPrecision(6)));
+}

@@ -1,0 +1,137 @@
+/** `flyball audit` and `flyball audit verify`: what changed, when, who and why; and proof that nobody edited it. Stage: cli. */
+import { Command } from 'commander';
+import { readEntries, type StoredEntry, verifyAudit } from '../actuate/audit.js';
+import { EXIT } from '../errors.js';
+import type { LimiterAddress } from '../redis/keys.js';
+import { entryLines, entryRecord } from './entry-view.js';
+import { parseSince, parseWhole } from './options.js';
+import type { CliIo } from './output.js';
+import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
+import { clean } from './text.js';
+
+interface AuditFlags {
+  since?: ReturnType<typeof parseSince>;
+  limit: number;
+  notes: boolean;
+  full?: boolean;
+}
+
+const DEFAULT_LIMIT = 20;
+
+export function register(program: Command, io: CliIo): void {
+  const audit = new Command('audit')
+    .description('What changed, when, by whom and why; newest first.')
+    .argument('[limiter]', 'default: all')
+    .option('--since <when>', 'a length of time back (2h) or an ISO time', parseSince)
+    .option('--limit <n>', 'most entries to show', parseWhole, DEFAULT_LIMIT)
+    .option('--no-notes', 'changes only: no recommendations, no refusals')
+    .option('--full', 'with --json: the inputs of each decision too')
+    .addHelpText(
+      'before',
+      `Examples:
+  flyball audit checkout                 the newest ${DEFAULT_LIMIT} entries
+  flyball audit checkout --since 2h
+  flyball audit --json --limit 500
+  flyball audit verify                   check every hash, link and revision
+`,
+    )
+    .action(async (limiter: string | undefined, flags: AuditFlags) => {
+      await withRedis(io, (session) => showAudit(io, session, limiter, flags));
+    });
+  audit.addCommand(
+    new Command('verify')
+      .description(
+        'Check every hash, link and revision; exit 1 when something was edited or is missing.',
+      )
+      .argument('[limiter]', 'default: all')
+      .option('--anchor <hash>', 'a head noted elsewhere, which the chain must hold (one limiter)')
+      .addHelpText('before', 'Examples:\n  flyball audit verify\n  flyball audit verify checkout\n')
+      .action(async (limiter: string | undefined, flags: { anchor?: string }) => {
+        await withRedis(io, (session) => verify(io, session, limiter, flags.anchor));
+      }),
+  );
+  program.addCommand(audit);
+}
+
+async function targets(session: Session, limiter: string | undefined): Promise<LimiterAddress[]> {
+  return limiter === undefined ? listLimiters(session) : [await findLimiter(session, limiter)];
+}
+
+async function showAudit(
+  io: CliIo,
+  session: Session,
+  limiter: string | undefined,
+  flags: AuditFlags,
+): Promise<void> {
+  const sinceMs = await sinceTime(session, flags.since);
+  const addresses = await targets(session, limiter);
+  const pages = await Promise.all(
+    addresses.map((address) =>
+      readEntries(session.redis, address, {
+        limit: flags.limit,
+        ...(flags.notes ? {} : { kind: 'change' as const }),
+        ...(sinceMs === undefined ? {} : { sinceMs }),
+      }),
+    ),
+  );
+  const entries = pages
+    .flatMap((page) => page.entries)
+    .sort((a, b) => byTime(b) - byTime(a))
+    .slice(0, flags.limit);
+  const more =
+    pages.some((page) => page.next !== null) ||
+    pages.reduce((sum, page) => sum + page.entries.length, 0) > entries.length;
+  if (io.flags.json) {
+    io.json({ entries: entries.map((entry) => entryRecord(entry, flags.full === true)), more });
+    return;
+  }
+  const withLimiter = limiter === undefined && addresses.length > 1;
+  for (const entry of entries) {
+    io.out(entryLines(io.c, entry, { columns: io.columns, withLimiter }));
+  }
+  if (entries.length === 0) {
+    const what =
+      limiter === undefined ? 'No limiter has entries' : `${clean(limiter)} has no entries`;
+    io.say(`${what}${flags.since ? ' that new' : ''}.`);
+  } else if (more) io.say(io.ce.dim(`Older entries exist: --limit ${flags.limit * 5} shows more.`));
+}
+
+async function sinceTime(
+  session: Session,
+  since: AuditFlags['since'],
+): Promise<number | undefined> {
+  if (since === undefined) return undefined;
+  if ('atMs' in since) return since.atMs;
+  // Stream ids are Redis's time, which may differ from ours.
+  const [seconds] = await session.redis.time();
+  return Number(seconds) * 1000 - since.agoMs;
+}
+
+async function verify(
+  io: CliIo,
+  session: Session,
+  limiter: string | undefined,
+  anchor: string | undefined,
+): Promise<void> {
+  const reports = [];
+  for (const address of await targets(session, limiter)) {
+    reports.push(await verifyAudit(session.redis, address, anchor === undefined ? {} : { anchor }));
+  }
+  const broken = reports.some((report) => report.verdict === 'broken');
+  if (broken) io.exitCode = EXIT.fault;
+  if (io.flags.json) {
+    io.json({ ok: !broken, limiters: reports });
+    return;
+  }
+  for (const report of reports) {
+    const mark = report.verdict === 'broken' ? io.c.red('broken') : io.c.green('ok');
+    io.out(`${mark}  ${clean(report.sentence)}`);
+    io.say(io.ce.dim(`    head ${report.head}`));
+  }
+  if (reports.length === 0) io.say('No limiter is known here: there is nothing to verify.');
+}
+
+function byTime(entry: StoredEntry): number {
+  const [ms = '0', n = '0'] = entry.id.split('-');
+  return Number(ms) + Number(n) / 1e6;
+}

@@ -1,0 +1,86 @@
+/** An audit entry as lines for a person and as a record for a program. Pure. Stage: cli. */
+import type { StoredEntry } from '../actuate/audit.js';
+import type { EntryValues } from '../actuate/entry.js';
+import type { Colours } from './output.js';
+import { clean, localTime, number } from './text.js';
+
+/** Two lines or more: what and when, who, numbers; then the sentence, wrapped. */
+export function entryLines(
+  c: Colours,
+  entry: StoredEntry,
+  options: { columns: number; withLimiter: boolean },
+): string {
+  const { body } = entry;
+  const label = entry.kind === 'change' ? c.bold(`r${entry.revision}`.padEnd(7)) : c.dim('note   ');
+  const limiter = options.withLimiter ? `${clean(String(body.limiter))}  ` : '';
+  const who = actor(c, entry);
+  const numbers = changedNumbers(body.before ?? null, body.after ?? null);
+  const first = [
+    `${label}${c.dim(localTime(body.atMs))}  ${limiter}${who}  ${reason(c, entry)}`,
+    numbers,
+  ]
+    .filter((part) => part !== '')
+    .join('  ');
+  const told = wrap(clean(String(body.sentence ?? '')), options.columns - 7);
+  return [first, ...told.map((line) => `       ${c.dim(line)}`)].join('\n');
+}
+
+/** For `--json`: the hashed body as it is, beside the chain's own fields; `full` adds the law's inputs. */
+export function entryRecord(entry: StoredEntry, full: boolean): Record<string, unknown> {
+  const { sample, stateBefore, ...body } = entry.body;
+  return {
+    id: entry.id,
+    ...body,
+    at: iso(body.atMs),
+    ...(full ? { sample, stateBefore } : {}),
+    hash: entry.hash,
+    prev: entry.prev,
+  };
+}
+
+/** `closed → open  rate 210 → 190/s  cap 44 → 34`; the values alone when there is no before. */
+export function changedNumbers(before: EntryValues | null, after: EntryValues | null): string {
+  if (after === null) return '';
+  const parts: string[] = [];
+  const say = (name: string, from: string | undefined, to: string, unit = '') => {
+    if (from === undefined) parts.push(`${name}${to}${unit}`);
+    else if (from !== to) parts.push(`${name}${from} → ${to}${unit}`);
+  };
+  const cap = (values: EntryValues) => (values.inFlightMax ? number(values.inFlightMax) : 'none');
+  say('mode ', before?.mode, clean(after.mode));
+  say('', before?.state, clean(after.state));
+  say('rate ', before ? number(before.rate) : undefined, number(after.rate), '/s');
+  say('capacity ', before ? number(before.capacity) : undefined, number(after.capacity));
+  say('cap ', before ? cap(before) : undefined, cap(after));
+  return parts.join(', ');
+}
+
+export function iso(ms: number): string | null {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+/** Words to lines of at most `width`; a longer word stands alone. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  if (line !== '') lines.push(line);
+  return lines;
+}
+
+function actor(c: Colours, { body }: StoredEntry): string {
+  const name = clean(String(body.actor?.name ?? '?'));
+  return body.actor?.kind === 'person' ? c.cyan(name) : name;
+}
+
+function reason(c: Colours, { body }: StoredEntry): string {
+  const text = clean(String(body.reason ?? '?'));
+  if (text === 'trip' || text === 'breaker_trip') return c.red(text);
+  return body.actor?.kind === 'person' ? c.cyan(text) : c.yellow(text);
+}

@@ -1,0 +1,100 @@
+/** `flyball explain`: why a revision is what it is, recomputed from its entry. Stage: cli. */
+import { Command } from 'commander';
+import { type Explanation, explain } from '../actuate/explain.js';
+import { EXIT } from '../errors.js';
+import { entryLines, entryRecord } from './entry-view.js';
+import { parseRevision, parseWhole } from './options.js';
+import type { CliIo, Colours } from './output.js';
+import { findLimiter, withRedis } from './session.js';
+import { clean, number, span } from './text.js';
+
+export function register(program: Command, io: CliIo): void {
+  program.addCommand(
+    new Command('explain')
+      .description(
+        'Why a revision is what it is: its inputs, and the decision recomputed from them.',
+      )
+      .argument('<limiter>')
+      .argument('<revision>', 'see flyball audit <limiter>', parseRevision)
+      .option(
+        '--epoch <epoch>',
+        'when a revision exists in several epochs (default: newest)',
+        parseWhole,
+      )
+      .addHelpText(
+        'before',
+        'Examples:\n  flyball explain checkout 42\n  flyball explain checkout 42 --json\n',
+      )
+      .action(async (limiter: string, revision: number, flags: { epoch?: number }) => {
+        await withRedis(io, async (session) => {
+          const address = await findLimiter(session, limiter);
+          show(io, await explain(session.redis, address, revision, flags.epoch));
+        });
+      }),
+  );
+}
+
+function show(io: CliIo, found: Explanation): void {
+  if (found.verdict === 'differs') io.exitCode = EXIT.fault;
+  if (io.flags.json) {
+    io.json({
+      limiter: found.entry.body.limiter,
+      verdict: found.verdict,
+      sentence: found.sentence,
+      differences: found.differences ?? [],
+      decision: found.decision ?? null,
+      entry: entryRecord(found.entry, true),
+    });
+    return;
+  }
+  const { c } = io;
+  io.out(entryLines(c, found.entry, { columns: io.columns, withLimiter: true }));
+  for (const line of inputs(c, found)) io.out(line);
+  io.out(`${verdictMark(c, found)}  ${clean(found.sentence)}`);
+}
+
+function verdictMark(c: Colours, { verdict }: Explanation): string {
+  if (verdict === 'agrees') return c.green('agrees');
+  if (verdict === 'differs') return c.red('differs');
+  return c.dim(verdict.replaceAll('_', ' '));
+}
+
+/** What the law saw, its terms, and what each guard did; empty for a person's verb. */
+function inputs(c: Colours, { entry }: Explanation): string[] {
+  const { sample, terms, verdicts, detail, law } = entry.body;
+  const lines: string[] = [];
+  const list = (title: string, rows: string[]) => {
+    if (rows.length > 0) lines.push(c.bold(title), ...rows.map((row) => `  ${row}`));
+  };
+  if (sample) {
+    list(
+      `what ${clean(String(law ?? 'the law'))} saw`,
+      Object.entries(sample.signals).map(
+        ([name, s]) =>
+          `${clean(name)}  ${s.value === null ? 'unknown' : number(s.value)}${s.fresh ? '' : ` (${clean(s.reason ?? 'not fresh')}, ${span(s.ageMs)} old)`}  of ${s.count} observations`,
+      ),
+    );
+    const t = sample.traffic;
+    lines.push(
+      `  traffic  ${number(t.offeredRate)}/s offered, ${number(t.admittedRate)}/s admitted, ${number(t.okRate)}/s good; in flight ${t.inFlight === null ? 'unknown' : number(t.inFlight)}; ${t.reporting} of ${t.processes} processes report completions`,
+      `  in force  ${sample.inForce.state}, rate ${number(sample.inForce.rate)}/s, cap ${number(sample.inForce.inFlightMax)}${sample.inForce.held === 'none' ? '' : `, ${sample.inForce.held}`}`,
+    );
+  }
+  list(
+    'terms',
+    Object.entries(terms ?? {}).map(([name, value]) => `${clean(name)} = ${number(value)}`),
+  );
+  list(
+    'guards',
+    (verdicts ?? [])
+      .filter((v) => v.effect !== 'passed')
+      .map((v) => `${clean(v.guard)} ${v.effect}${v.sentence ? `: ${clean(v.sentence)}` : ''}`),
+  );
+  list(
+    'detail',
+    Object.entries(detail ?? {}).map(
+      ([name, value]) => `${clean(name)}: ${clean(JSON.stringify(value))}`,
+    ),
+  );
+  return lines;
+}

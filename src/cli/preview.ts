@@ -1,0 +1,53 @@
+/** Before → after of a verb, as a person reads it before saying yes. Pure. Stage: cli. */
+import type { Facts, VerbPlan } from '../actuate/verbs/plan.js';
+import { effective } from '../redis/effective.js';
+import type { Colours } from './output.js';
+import { clean, clockTime, number, span } from './text.js';
+
+/** Lines of now → then; equal lines are dim, changed ones stand out; then what to know. */
+export function preview(c: Colours, plan: VerbPlan, facts: Facts): string {
+  const { params, nowMs } = facts;
+  const then = { ...params, ...plan.change };
+  const now = effective(params, nowMs);
+  const after = effective(then, nowMs);
+  const rows: [string, string, string][] = [
+    ['state', now.state, after.state],
+    ['rate', perSecond(plan.before.rate), perSecond(plan.after.rate)],
+    ['capacity', number(plan.before.capacity), number(plan.after.capacity)],
+    ['in-flight cap', cap(plan.before.inFlightMax), cap(plan.after.inFlightMax)],
+  ];
+  if (now.rate !== plan.before.rate || after.rate !== plan.after.rate) {
+    rows.splice(2, 0, ['  in force', perSecond(now.rate), perSecond(after.rate)]);
+  }
+  rows.push(['pinned', hold(params.pinnedUntil, nowMs), hold(then.pinnedUntil, nowMs)]);
+  rows.push(['frozen', hold(params.frozenUntil, nowMs), hold(then.frozenUntil, nowMs)]);
+  if (now.state === 'open' || after.state === 'open') {
+    rows.push(['open', hold(params.openUntil, nowMs), hold(then.openUntil, nowMs)]);
+  }
+  const wide = Math.max(...rows.map((row) => row[1].length));
+  const lines = rows.map(([name, from, to]) => {
+    const label = `  ${name.padEnd(14)}`;
+    return from === to
+      ? c.dim(`${label}${from}`)
+      : `${label}${from.padEnd(wide)}  →  ${c.bold(to)}`;
+  });
+  const title = `${c.bold(facts.limiter)} at revision ${params.revision}, mode ${params.mode}: ${plan.reason}`;
+  return [title, ...lines, ...plan.notes.map((note) => `  ${c.yellow('!')} ${clean(note)}`)].join(
+    '\n',
+  );
+}
+
+function perSecond(value: number): string {
+  return `${number(value)}/s`;
+}
+
+function cap(value: number): string {
+  return value === 0 ? 'none' : number(value);
+}
+
+/** `no`, `until a person ends it`, `until 14:02:11 (59 min 3 s)`. */
+export function hold(untilMs: number, nowMs: number): string {
+  if (untilMs === -1) return 'until a person ends it';
+  if (untilMs <= nowMs) return 'no';
+  return `until ${clockTime(untilMs)} (${span(untilMs - nowMs)})`;
+}
