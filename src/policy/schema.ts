@@ -1,45 +1,32 @@
 /** What a policy may say: one strict zod schema, the source of the types, of defaults and of errors. Stage: policy. */
 import { z } from 'zod';
+import { level, number, ratio, refuse, time } from './units.js';
 
-const UNIT_MS = { us: 0.001, ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const rate = number('tokens per second', { min: 1e-6, max: 1e6 });
+const capacity = number('tokens', { min: 1, max: 1e9 });
+const cost = number('tokens', { min: 1e-6, max: 1e9 });
+const cap = number('requests in flight', { min: 1, max: 1e6, whole: true });
+const factor = (range: { above?: number; below?: number }) => number('a factor', range);
 
-/** `250` (ms) or `'250ms'`, `'5s'`, `'1m'`, `'2h'`, `'7d'` → milliseconds. */
-export const duration = z.union([z.number().nonnegative(), z.string()]).transform((value, ctx) => {
-  if (typeof value === 'number') return value;
-  const match = /^(\d+(?:\.\d+)?)(us|ms|s|m|h|d)$/.exec(value.trim());
-  if (!match) {
-    ctx.addIssue({
-      code: 'custom',
-      message: `${JSON.stringify(value)} is not a duration. Write a number of milliseconds, or '250ms', '5s', '1m', '2h'.`,
-    });
-    return z.NEVER;
-  }
-  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
-});
-
-/** `0.01` or `'1%'` → 0…1. */
-export const ratio = z.union([z.number(), z.string()]).transform((value, ctx) => {
-  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)%$/.exec(value.trim()) : null;
-  const number = typeof value === 'number' ? value : match ? Number(match[1]) / 100 : Number.NaN;
-  if (!(number >= 0 && number <= 1)) {
-    ctx.addIssue({
-      code: 'custom',
-      message: `${JSON.stringify(value)} is not a ratio. Write 0 … 1 or '1%'.`,
-    });
-    return z.NEVER;
-  }
-  return number;
-});
-
-const rate = z.number().positive();
-const tokens = z.number().positive();
-const name = z
+const text = (pattern: RegExp, allowed: string) =>
+  z.custom<string>((value) => typeof value === 'string' && pattern.test(value), {
+    error: (issue) => refuse(issue.input, allowed),
+  });
+const name = text(
+  /^[a-z0-9][a-z0-9._-]{0,63}$/,
+  "a name (1 to 64 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit)",
+);
+const key = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "use 1 to 64 of a-z, 0-9, '.', '_', '-'");
-const key = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_]{0,63}$/, 'use a plain identifier');
+  .regex(
+    /^[a-zA-Z][a-zA-Z0-9_]{0,63}$/,
+    'a key here is a plain identifier: letters, digits, _, beginning with a letter',
+  );
 
 /** A secret or address that only the reading daemon resolves; the reference is what is stored and hashed. */
-export const envRef = z.strictObject({ env: z.string().regex(/^[A-Z][A-Z0-9_]*$/) });
+export const envRef = z.strictObject({
+  env: text(/^[A-Z][A-Z0-9_]{0,127}$/, "the name of an environment variable ('DATABASE_URL')"),
+});
 
 export const limiterSchema = z.strictObject({
   name,
@@ -47,36 +34,46 @@ export const limiterSchema = z.strictObject({
   group: name.optional(),
   /** Fleet-wide tokens per second. */
   rate,
-  /** Most tokens held, fleet-wide. */
-  capacity: tokens,
+  /** Most tokens held, fleet-wide; at least 1. */
+  capacity,
   /** Most admitted requests under way, fleet-wide. Without it only the rate is enforced. */
-  inFlightMax: z.number().int().positive().optional(),
+  inFlightMax: cap.optional(),
   perSubject: z
     .strictObject({
       /** Template filled from the caller's attributes: `user:{userId}`. */
-      subject: z.string().min(1),
+      subject: text(
+        /^[^{}]*\{[A-Za-z_][A-Za-z0-9_.]*\}(?:[^{}]|\{[A-Za-z_][A-Za-z0-9_.]*\})*$/,
+        "a template with at least one attribute in braces ('user:{userId}')",
+      ),
       rate,
-      capacity: tokens,
+      capacity,
       /** Scale the subject's rate with the total's. Default false. */
       follow: z.boolean().default(false),
     })
     .optional(),
-  routes: z.array(z.string()).default([]),
+  /** Routes it stands in front of: `POST /api/pay/**`. Default none. */
+  routes: z
+    .array(text(/^([A-Z]+ |\* )?\/\S*$/, "a route ('POST /api/pay/**', or a path alone)"))
+    .default([]),
+  /** Which processes report completions; with `none` the rate-only law rules. Default 'all'. */
   completions: z.enum(['all', 'some', 'none']).default('all'),
-  /** Largest cost a caller takes; the lowest capacity must not lie below it. */
-  maxCost: tokens.default(1),
+  /** Largest cost a caller takes; the lowest capacity must not lie below it. Default 1. */
+  maxCost: cost.default(1),
   /** Share of the capacity that must remain after a take of that priority. Defaults 0. */
   reserve: z.strictObject({ default: ratio.default(0), sheddable: ratio.default(0) }).prefault({}),
   /** What fills buckets after Redis lost them. Default 'full'. */
   coldStart: z.enum(['full', 'empty']).default('full'),
 });
 
-export const signalSchema = z.discriminatedUnion('source', [
+const telemetrySignal = z.discriminatedUnion('stat', [
   z.strictObject({
     source: z.literal('telemetry'),
     stat: z.enum(['latency', 'dbWait']),
     /** 'mean' or a quantile 0…1. */
-    of: z.union([z.literal('mean'), z.number().gt(0).lt(1)]),
+    of: z.custom<'mean' | number>(
+      (of) => of === 'mean' || (typeof of === 'number' && of > 0 && of < 1),
+      { error: (issue) => refuse(issue.input, "'mean' or a quantile between 0 and 1 (0.95)") },
+    ),
   }),
   z.strictObject({
     source: z.literal('telemetry'),
@@ -89,85 +86,95 @@ export const signalSchema = z.discriminatedUnion('source', [
     code: z.string().min(1).optional(),
     upstream: z.string().min(1).optional(),
   }),
+]);
+
+export const signalSchema = z.discriminatedUnion('source', [
+  telemetrySignal,
   z.strictObject({
     source: z.literal('postgres'),
     stat: z.enum(['waiting', 'connectionsRatio', 'longestTransactionMs']),
-    url: z.union([envRef, z.string().min(1)]),
-    deadlineMs: duration.default(800),
+    url: z.union([envRef, z.string()]),
+    /** Time the reading may take, within one tick. Default 800 ms. */
+    deadlineMs: time({ min: 10, max: 1000 }).default(800),
   }),
 ]);
 
 /** `below` or `above`: '250ms' for times, '1%' for ratios, a number for counts. */
-const level = z.union([z.number().nonnegative(), duration, ratio]);
-export const objectiveSchema = z
-  .strictObject({
-    below: level.optional(),
-    above: level.optional(),
-    weight: z.number().positive().default(1),
-    sustain: duration.default(0),
-  })
-  .refine(
-    (o) => (o.below === undefined) !== (o.above === undefined),
-    'give exactly one of below, above',
-  );
+export const objectiveSchema = z.strictObject({
+  below: level.optional(),
+  above: level.optional(),
+  /** How much it counts beside the others. Default 1. */
+  weight: number('a weight', { above: 0, max: 100 }).default(1),
+  /** It must be missed for this long before it counts. Default 0. */
+  sustain: time().default(0),
+});
 
 export const controlSchema = z.discriminatedUnion('law', [
   z.strictObject({ law: z.literal('fixed') }),
   z.strictObject({
     law: z.literal('adaptive'),
+    /** Overrides `limiter.completions` for the law alone. */
     completions: z.enum(['all', 'some', 'none']).optional(),
   }),
   z.strictObject({
     law: z.literal('step'),
-    slowAboveMs: duration.default(500),
-    slowFor: duration.default(30_000),
-    down: z.number().gt(0).lt(1).default(0.8),
+    /** Average response time above which, for `slowFor`, the rate is multiplied by `down`. Defaults 500 ms, 30 s, 0.8. */
+    slowAboveMs: time({ min: 1 }).default(500),
+    slowFor: time({ min: 1000 }).default(30_000),
+    down: factor({ above: 0, below: 1 }).default(0.8),
+    /** Error ratio below which, for `healthyFor`, the rate is multiplied by `up`. Defaults 0.1 %, 5 min, 1.1. */
     healthyBelow: ratio.default(0.001),
-    healthyFor: duration.default(300_000),
-    up: z.number().gt(1).default(1.1),
-    /** Answers in `healthyFor` below which a minute proves nothing. */
-    minAnswersPerMinute: z.number().positive().default(10),
-    dbWaitsAbove: z.number().nonnegative().optional(),
-    dbWaitsFor: duration.default(30_000),
+    healthyFor: time({ min: 1000 }).default(300_000),
+    up: factor({ above: 1 }).default(1.1),
+    /** Answers in a minute below which it proves nothing. Default 10. */
+    minAnswersPerMinute: number('answers', { above: 0 }).default(10),
+    /** Database waits above which, for `dbWaitsFor`, the rate goes down too, and does not go up. Default: not watched. */
+    dbWaitsAbove: number('waits', { min: 0 }).optional(),
+    dbWaitsFor: time({ min: 1000 }).default(30_000),
   }),
 ]);
 
-const range = (item: z.ZodNumber) => z.strictObject({ min: item, max: item });
+const range = <T extends z.ZodType<number, number>>(item: T) =>
+  z.strictObject({ min: item, max: item });
 export const boundsSchema = z.strictObject({
+  /** The law, tuning and schedules keep the rate within. */
   rate: range(rate),
-  inFlight: range(z.number().int().positive()).optional(),
-  capacity: range(tokens).optional(),
+  /** The same for the in-flight cap. */
+  inFlight: range(cap).optional(),
+  /** Given: the capacity moves in proportion to the rate, within. Default: it stays the policy's. */
+  capacity: range(capacity).optional(),
 });
 
 export const breakerSchema = z.strictObject({
-  /** Key of the signal it watches. */
-  on: key,
+  /** Key of the signal it watches: errors, or an error ratio. */
+  on: z.string(),
   /** Trips above this: a ratio for error ratios, a count for errors. */
-  above: z.union([z.number().nonnegative(), ratio]),
+  above: level,
   /** Window of the count or ratio. Default 1 minute for counts, 2 s for ratios. */
-  per: duration.optional(),
+  per: time({ min: 1000, max: 600_000 }).optional(),
   /** Answers in the window below which a ratio proves nothing. Default 10. */
-  minAnswers: z.number().int().positive().default(10),
-  openFor: duration.default(5000),
+  minAnswers: number('answers', { min: 1, whole: true }).default(10),
+  /** Time at rate zero after the first trip. Default 5 s. */
+  openFor: time({ min: 100 }).default(5000),
   /** Cap of the doubling open time. Default 60 s. */
-  openForMax: duration.default(60_000),
+  openForMax: time({ min: 100 }).default(60_000),
   /** Tokens per second while half-open. Default 1. */
   probeRate: rate.default(1),
   /** Probes that must succeed before recovering. Default 3. */
-  successes: z.number().int().positive().default(3),
+  successes: number('probes', { min: 1, max: 10_000, whole: true }).default(3),
   /** Half-open without a verdict for this long opens again. Default 30 s. */
-  probeDeadline: duration.default(30_000),
+  probeDeadline: time({ min: 1000 }).default(30_000),
 });
 
 export const guardsSchema = z.strictObject({
   /** Relative change below which nothing is written. Default 3 %. */
   deadBand: ratio.default(0.03),
   /** Least time between two raises. Default 2 s. */
-  cooldown: duration.default(2000),
+  cooldown: time().default(2000),
   /** Largest factor of one raise. Default 2. */
-  raiseMax: z.number().gt(1).default(2),
+  raiseMax: factor({ above: 1 }).default(2),
   /** Changes a minute beyond which raises wait. Default 30. */
-  changesPerMinute: z.number().int().positive().default(30),
+  changesPerMinute: number('changes', { min: 1, whole: true }).default(30),
 });
 
 export const policySchema = z.strictObject({
@@ -181,18 +188,21 @@ export const policySchema = z.strictObject({
   /** Where the limits go when no autopilot writes. Default: the policy's own numbers, after 60 s, over 30 s. */
   whenLost: z
     .strictObject({
-      after: duration.default(60_000),
-      over: duration.default(30_000),
+      after: time().default(60_000),
+      over: time().default(30_000),
       rate: rate.optional(),
-      inFlight: z.number().int().positive().optional(),
+      inFlight: cap.optional(),
     })
     .prefault({}),
   /** What the SDK does when Redis does not answer in time. Default 'local'. */
   onRedisError: z.enum(['open', 'closed', 'local']).default('local'),
   /** What a missing or stale signal does. Never a raise, never a trip. Default 'hold'. */
   onMissing: z.enum(['hold', 'glide', 'ignore']).default('hold'),
+  /** Default 'recommend': the policy's numbers are enforced, what the law would do is only recorded. */
   mode: z.enum(['off', 'shadow', 'recommend', 'auto']).default('recommend'),
+  /** 'auto' adopts a valid changed file at once; 'apply' waits for `flyball apply`. Default 'auto'. */
   reload: z.enum(['auto', 'apply']).default('auto'),
+  /** Who answers for it; shown, not used. */
   owner: z.string().optional(),
 });
 

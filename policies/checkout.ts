@@ -1,0 +1,32 @@
+/**
+ * A checkout service in front of PostgreSQL and a payment upstream: hold the response time, watch the
+ * database's queue, and stop for a moment when the upstream fails. The demo (`npm start`) runs this file.
+ */
+import { adaptive, definePolicy, env, postgres, telemetry, upstreamErrors } from 'flyball';
+
+export default definePolicy({
+  limiter: {
+    name: 'checkout',
+    // Fleet-wide totals. The database's knee is near 100 requests/s with 10 connections.
+    rate: 100,
+    capacity: 50,
+    inFlightMax: 24,
+    routes: ['POST /checkout'],
+  },
+  signals: {
+    p95: telemetry.latency('p95'),
+    errors: telemetry.errorRatio(),
+    dbWait: postgres.waiting({ url: env('DATABASE_URL') }),
+    upstream: upstreamErrors('SYSTEMERROR'),
+  },
+  objective: {
+    p95: { below: '250ms' },
+    errors: { below: '1%' },
+    dbWait: { below: 5 },
+  },
+  control: adaptive(),
+  bounds: { rate: { min: 20, max: 400 }, inFlight: { min: 2, max: 64 } },
+  breaker: { on: 'upstream', above: 20, per: '5s', openFor: '3s', probeRate: 2 },
+  onRedisError: 'local',
+  mode: 'auto',
+});

@@ -1,0 +1,16 @@
+/** The canonical bytes of a policy and their hash: its identity in Redis and in audit entries. Stage: policy. */
+import { createHash } from 'node:crypto';
+import { configure } from 'safe-stable-stringify';
+import type { Policy } from './schema.js';
+
+const canonical = configure({ bigint: false, circularValue: Error });
+
+/** Canonical JSON: keys sorted, no spaces, defaults filled in, `env` references unresolved. */
+export function policyJson(policy: Policy): string {
+  return canonical(policy) as string;
+}
+
+/** SHA-256 of the canonical JSON, hex. */
+export function policyHash(policy: Policy): string {
+  return createHash('sha256').update(policyJson(policy), 'utf8').digest('hex');
+}

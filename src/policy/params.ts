@@ -1,0 +1,46 @@
+/** The params a fresh limiter gets from its policy: every number a script needs, defaults filled in. Pure. Stage: policy → actuate. */
+import type { ParamChange } from '../redis/params.js';
+import type { Policy } from './schema.js';
+
+/** What `openForMs` and `probeRate` say when a policy has no breaker: a person can still trip the limiter. */
+const TRIP_DEFAULTS = { openForMs: 5000, probeRate: 1 } as const;
+
+/**
+ * Bounds that a policy leaves out are its own number, so that nothing can move it; the safe values of a lost
+ * autopilot are `whenLost`'s, else the policy's own. The caller adds `policyHash`.
+ */
+export function paramsFromPolicy(policy: Policy) {
+  const { limiter, bounds, breaker, whenLost } = policy;
+  const inFlightMax = limiter.inFlightMax ?? 0;
+  return {
+    mode: policy.mode,
+    state: 'closed',
+    generation: 0,
+    rate: limiter.rate,
+    capacity: limiter.capacity,
+    inFlightMax,
+    subjectRate: limiter.perSubject?.rate ?? -1,
+    subjectCapacity: limiter.perSubject?.capacity ?? 0,
+    subjectFollow: limiter.perSubject?.follow ? 1 : 0,
+    policyRate: limiter.rate,
+    minRate: bounds?.rate.min ?? limiter.rate,
+    maxRate: bounds?.rate.max ?? limiter.rate,
+    minCapacity: bounds?.capacity?.min ?? limiter.capacity,
+    maxCapacity: bounds?.capacity?.max ?? limiter.capacity,
+    minInFlight: bounds?.inFlight?.min ?? inFlightMax,
+    maxInFlight: bounds?.inFlight?.max ?? inFlightMax,
+    openUntil: 0,
+    openForMs: breaker?.openFor ?? TRIP_DEFAULTS.openForMs,
+    probeRate: breaker?.probeRate ?? Math.min(TRIP_DEFAULTS.probeRate, limiter.rate),
+    lostAfterMs: whenLost.after,
+    lostOverMs: whenLost.over,
+    safeRate: whenLost.rate ?? limiter.rate,
+    safeInFlight: whenLost.inFlight ?? inFlightMax,
+    reserveDefault: limiter.reserve.default,
+    reserveSheddable: limiter.reserve.sheddable,
+    frozenUntil: 0,
+    pinnedUntil: 0,
+    holdBreaker: 0,
+    heldBy: '',
+  } as const satisfies ParamChange;
+}
