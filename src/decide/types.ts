@@ -101,7 +101,9 @@ export interface Proposal {
   /** What may pass a hold. */
   cause: 'law' | 'breaker' | 'settle';
   reason: string;
-  /** One sentence with the numbers. */
+  /** What was seen, with the numbers: the first half of the sentence. */
+  why: string;
+  /** One sentence with the numbers: what was seen, and what it changes. */
   sentence: string;
   /** Every internal term of the law, for metrics and the audit entry. */
   terms: Record<string, number>;
@@ -119,6 +121,12 @@ export interface Decision extends Proposal {
   verdicts: GuardVerdict[];
 }
 
+/** The two numbers that a law moves. */
+export interface LimiterNumbers {
+  rate: number;
+  inFlightMax: number;
+}
+
 /** What the breaker remembers between ticks. */
 export interface BreakerMemory {
   /** State seen at the last tick, and ms in it. */
@@ -131,7 +139,7 @@ export interface BreakerMemory {
   probesFailed: number;
   probingMs: number;
   /** Where the slow start leads back to. */
-  resume: { rate: number; inFlightMax: number } | null;
+  resume: LimiterNumbers | null;
 }
 
 /** What the guards remember between ticks. */

@@ -1,0 +1,24 @@
+/** What every law takes and gives, and what they share. Stage: decide. */
+import type { Policy } from '../policy/schema.js';
+import type { Reason } from './reasons.js';
+import type { LawMemory, Sample } from './types.js';
+
+export interface LawResult {
+  memory: LawMemory;
+  rate: number;
+  inFlightMax: number;
+  reason: Reason;
+  why: string;
+  terms: Record<string, number>;
+}
+
+/** One law a file. A law wants numbers within no bounds: guards see to those. */
+export type Law = (policy: Policy, memory: LawMemory, sample: Sample) => LawResult;
+
+/** What a law starts from: what is in force, glide included, so that taking over moves nothing (bumpless). */
+export function startingPoint(sample: Sample): { rate: number; inFlightMax: number } {
+  const { inForce } = sample;
+  return inForce.gliding
+    ? { rate: inForce.rate, inFlightMax: inForce.inFlightMax }
+    : { rate: inForce.target.rate, inFlightMax: inForce.target.inFlightMax };
+}

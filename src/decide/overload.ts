@@ -1,0 +1,51 @@
+/** The overload index: how far the worst congestion signal lies from its setpoint. Stage: decide. */
+import type { Policy } from '../policy/schema.js';
+import type { Sample } from './types.js';
+
+/**
+ *   z = max over congestion signals of weight · ln(estimate ÷ setpoint)
+ *
+ * z = 0 at the setpoint, 0.69 at twice it, −0.69 at half of it. Errors are not congestion: at 30 % errors
+ * throttling only loses the other 70 %, so they never enter z.
+ */
+export interface Overload {
+  z: number;
+  /** Name, value and setpoint of the worst signal; name is empty when none is known. */
+  worst: string;
+  value: number;
+  setpoint: number;
+  /** At least one congestion signal is fresh: only then may anything be raised. */
+  fresh: boolean;
+  /** Signals of the objective without a usable value. */
+  missing: string[];
+}
+
+/** Far under the setpoint is all the same; ln(0) must not be. */
+const FLOOR = 0.05;
+
+export function overloadOf(policy: Policy, sample: Sample): Overload {
+  const none: Overload = { z: 0, worst: '', value: 0, setpoint: 0, fresh: false, missing: [] };
+  let worst = { ...none, z: Number.NEGATIVE_INFINITY };
+  const missing: string[] = [];
+  let fresh = false;
+  for (const [name, objective] of Object.entries(policy.objective)) {
+    const signal = policy.signals[name];
+    const estimate = sample.signals[name];
+    if (signal === undefined || estimate === undefined) continue;
+    const usable = estimate.value !== null && estimate.reason === undefined;
+    // No traffic is no evidence, but it is not a broken signal either.
+    if (!usable && estimate.reason !== 'no_traffic' && estimate.reason !== 'thin') {
+      missing.push(name);
+    }
+    if (signal.stat === 'errorRatio' || signal.stat === 'errors') continue;
+    if (!estimate.fresh || estimate.value === null) continue;
+    const setpoint = objective.below ?? objective.above;
+    if (setpoint === undefined || !(setpoint > 0)) continue;
+    fresh = true;
+    const share = Math.max(estimate.value / setpoint, FLOOR);
+    const z =
+      objective.weight * (objective.below === undefined ? -Math.log(share) : Math.log(share));
+    if (z > worst.z) worst = { ...none, z, worst: name, value: estimate.value, setpoint };
+  }
+  return fresh ? { ...worst, fresh, missing } : { ...none, missing };
+}

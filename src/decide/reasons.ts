@@ -1,0 +1,81 @@
+/** Every reason code of a decision, and the sentences with their numbers. Stage: decide, guard. */
+import type { Policy } from '../policy/schema.js';
+import type { Overload } from './overload.js';
+import type { InForceView, Proposal, Sample } from './types.js';
+
+/** Why a decision was taken (or why nothing was). Stored in audit entries; `docs/control.md` lists them. */
+export const REASONS = {
+  steady: 'nothing to change',
+  no_evidence: 'no fresh evidence: hold',
+  signal_missing: 'a signal of the objective is missing: hold',
+  idle: 'the limits do not bind: no evidence to raise on',
+  law_cut: 'overload: cut to a share of what is measured',
+  law_emergency_cut: 'heavy overload: cut deep enough to drain',
+  law_raise: 'the limits bind and the service has room',
+  law_settle: 'take over what held while no autopilot wrote',
+  step_slow: 'average response time too high for too long',
+  step_db_waits: 'too many database waits for too long',
+  step_healthy: 'error rate low for long enough',
+  glide_missing: 'signals missing for too long: toward the safe values',
+  fixed: 'the law is fixed: the policy’s numbers',
+  breaker_trip: 'failures passed the threshold',
+  breaker_probe_failed: 'a probe failed',
+  breaker_probe_deadline: 'probes were not answered in time',
+  breaker_recovering: 'probes passed: slow start',
+  breaker_ramp: 'slow start goes on',
+  breaker_closed: 'slow start has arrived',
+  breaker_open: 'open: waiting for the open time to pass',
+  breaker_probing: 'half-open: waiting for probes',
+} as const;
+
+export type Reason = keyof typeof REASONS;
+
+/** Three significant digits, plain. */
+export function num(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  return String(Number(value.toPrecision(value >= 100 ? Math.ceil(Math.log10(value + 1)) : 3)));
+}
+
+/** A signal's value with its unit. */
+export function withUnit(policy: Policy, name: string, value: number): string {
+  const signal = policy.signals[name];
+  if (signal?.stat === 'latency' || signal?.stat === 'dbWait') return `${num(value)} ms`;
+  if (signal?.stat === 'longestTransactionMs') return `${num(value)} ms`;
+  if (signal?.stat === 'errorRatio') return `${num(value * 100)} %`;
+  return num(value);
+}
+
+/** `p99 612 ms is 1.22 × the 500 ms setpoint`. */
+export function overloadText(policy: Policy, overload: Overload): string {
+  if (!overload.fresh) return 'no fresh signal';
+  const { worst, value, setpoint } = overload;
+  const share = num(value / setpoint);
+  return `${worst} ${withUnit(policy, worst, value)} is ${share} × the ${withUnit(policy, worst, setpoint)} setpoint`;
+}
+
+export function trafficText(sample: Sample): string {
+  const { traffic } = sample;
+  const inFlight = traffic.inFlight === null ? '' : `; observed in flight ${num(traffic.inFlight)}`;
+  return `${num(traffic.okRate)} good answers/s${inFlight}`;
+}
+
+/** `cap 44 → 34; rate ceiling 210 → 190/s`, or nothing when nothing moves. */
+export function changesText(
+  before: InForceView,
+  after: Pick<Proposal, 'state' | 'rate' | 'inFlightMax'>,
+) {
+  const parts: string[] = [];
+  if (before.state !== after.state) parts.push(`${before.state} → ${after.state}`);
+  if (after.inFlightMax !== before.target.inFlightMax) {
+    parts.push(`cap ${num(before.target.inFlightMax)} → ${num(after.inFlightMax)}`);
+  }
+  if (after.rate !== before.target.rate) {
+    parts.push(`rate ceiling ${num(before.target.rate)} → ${num(after.rate)}/s`);
+  }
+  return parts.join('; ');
+}
+
+export function sentence(why: string, before: InForceView, after: Proposal): string {
+  const changes = changesText(before, after);
+  return changes === '' ? `${why}.` : `${why}; ${changes}.`;
+}

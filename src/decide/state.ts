@@ -1,0 +1,65 @@
+/** The state that `step` and the guards carry from tick to tick: fresh, or revived from a checkpoint. Stage: decide. */
+import type { Policy } from '../policy/schema.js';
+import type { BreakerMemory, DecideState, GuardMemory, LawMemory } from './types.js';
+
+export function createDecideState(policy: Policy): DecideState {
+  return {
+    law: policy.control.law,
+    memory: { breaker: freshBreaker(), law: {}, guard: freshGuard(policy) },
+  };
+}
+
+export function freshBreaker(): BreakerMemory {
+  return {
+    state: 'closed',
+    inStateMs: 0,
+    level: 0,
+    probesOk: 0,
+    probesFailed: 0,
+    probingMs: -1,
+    resume: null,
+  };
+}
+
+export function freshGuard(policy: Policy): GuardMemory {
+  // A new daemon may raise at once: what held before is not known to be its doing.
+  return { sinceRaiseMs: 3_600_000, budget: budgetSize(policy), missingMs: 0 };
+}
+
+/** Half at once and half over the minute: no minute sees more than `changesPerMinute`. */
+export function budgetSize(policy: Policy): number {
+  return Math.max(1, policy.guards.changesPerMinute / 2);
+}
+
+/**
+ * A checkpoint as another daemon, perhaps of another version, left it → a state, or a fresh one when the
+ * checkpoint is not of this law or holds anything that is not a finite number where one is due.
+ */
+export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideState {
+  const fresh = createDecideState(policy);
+  if (!isRecord(checkpoint) || checkpoint.law !== fresh.law) return fresh;
+  const memory = checkpoint.memory;
+  if (!isRecord(memory) || !isRecord(memory.law)) return fresh;
+  if (!isRecord(memory.breaker) || !isRecord(memory.guard)) return fresh;
+  const { state, resume, ...breakerNumbers } = memory.breaker;
+  const known = state === 'closed' || state === 'open' || state === 'half-open';
+  if (!known && state !== 'recovering') return fresh;
+  if (resume !== null && !(isRecord(resume) && allFinite(resume))) return fresh;
+  if (![breakerNumbers, memory.guard, memory.law].every(allFinite)) return fresh;
+  return {
+    law: fresh.law,
+    memory: {
+      breaker: { ...fresh.memory.breaker, ...memory.breaker } as BreakerMemory,
+      law: { ...memory.law } as LawMemory,
+      guard: { ...fresh.memory.guard, ...memory.guard } as GuardMemory,
+    },
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function allFinite(record: Record<string, unknown>): boolean {
+  return Object.values(record).every(Number.isFinite);
+}

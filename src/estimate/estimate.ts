@@ -1,0 +1,115 @@
+/** Readings of a tick → smoothed numbers with age and freshness; windows live here and nowhere else. Stage: estimate. */
+import type { Sample, SignalEstimate, TrafficEstimate } from '../decide/types.js';
+import type { Policy, Signal } from '../policy/schema.js';
+import type { Readings, TelemetryReading } from '../sense/readings.js';
+import { telemetryFault, valueFault } from './finite.js';
+import { addOutcomes, type OutcomeWindow, outcomeCounts } from './outcomes.js';
+import {
+  addFrame,
+  emptyWindow,
+  keepMsOf,
+  readyFrame,
+  type SignalWindow,
+  signalEstimate,
+  telemetryFrame,
+} from './signals.js';
+import { trafficOf, unknownTraffic } from './traffic.js';
+
+export type Estimates = Pick<Sample, 'signals' | 'traffic' | 'outcomes'>;
+
+/** Plain JSON; never part of an audit entry (the estimates are). Lost on a restart, refilled in seconds. */
+export interface EstimateState {
+  /** End of the newest telemetry taken in, wall ms. */
+  telemetryToMs: number;
+  traffic: TrafficEstimate;
+  signals: Record<string, SignalWindow>;
+  outcomes: OutcomeWindow;
+}
+
+export function createEstimateState(): EstimateState {
+  return {
+    telemetryToMs: 0,
+    traffic: unknownTraffic(),
+    signals: {},
+    outcomes: { generation: null, frames: [] },
+  };
+}
+
+/**
+ * One tick of estimation. A reading that is missing, repeated, not finite or ran backwards adds nothing:
+ * the numbers known before grow older, and nothing of this tick is fresh.
+ */
+export function estimate(
+  policy: Policy,
+  state: EstimateState,
+  readings: Readings,
+  dtMs: number,
+): { state: EstimateState; estimates: Estimates } {
+  const nowMs = readings.atMs;
+  const telemetry = usableTelemetry(state, readings);
+  const added = telemetry === null ? null : addOutcomes(policy, state.outcomes, telemetry);
+  const outcomes = added?.window ?? state.outcomes;
+  const traffic =
+    telemetry === null
+      ? { ...state.traffic, fresh: false, ageMs: state.traffic.ageMs + Math.max(0, dtMs) }
+      : trafficOf(telemetry, nowMs);
+
+  const windows: Record<string, SignalWindow> = {};
+  const signals: Record<string, SignalEstimate> = {};
+  for (const [name, signal] of Object.entries(policy.signals)) {
+    const before = state.signals[name] ?? emptyWindow();
+    const { window, fresh } = takeIn(policy, name, signal, before, readings, telemetry);
+    windows[name] = window;
+    signals[name] = signalEstimate(policy, name, signal, window, nowMs, fresh);
+  }
+  return {
+    state: {
+      telemetryToMs: telemetry?.toMs ?? state.telemetryToMs,
+      traffic,
+      signals: windows,
+      outcomes,
+    },
+    estimates: { signals, traffic, outcomes: outcomeCounts(policy, outcomes, added?.tick ?? null) },
+  };
+}
+
+/** The telemetry of this tick if it is sound and newer than the last; a step back of over an hour is a new clock. */
+function usableTelemetry(state: EstimateState, readings: Readings): TelemetryReading | null {
+  const telemetry = readings.telemetry;
+  if (telemetry.kind === 'missing' || telemetryFault(telemetry) !== null) return null;
+  const back = state.telemetryToMs - telemetry.toMs;
+  return back >= 0 && back < 3_600_000 ? null : telemetry;
+}
+
+function takeIn(
+  policy: Policy,
+  name: string,
+  signal: Signal,
+  window: SignalWindow,
+  readings: Readings,
+  telemetry: TelemetryReading | null,
+): { window: SignalWindow; fresh: boolean } {
+  const ready = readings.signals[name];
+  const frame =
+    ready !== undefined
+      ? readyFrame(signal, ready, window)
+      : telemetry === null
+        ? null
+        : telemetryFrame(signal, telemetry);
+  if (frame === null) {
+    const fault =
+      ready !== undefined
+        ? (valueFault(ready) ?? 'no_data')
+        : readings.telemetry.kind === 'missing'
+          ? readings.telemetry.reason
+          : (telemetryFault(readings.telemetry) ?? 'stale');
+    return { window: { ...window, fault }, fresh: false };
+  }
+  const { window: next, added } = addFrame(
+    window,
+    frame,
+    readings.atMs,
+    keepMsOf(policy, name, signal),
+  );
+  return { window: next, fresh: added };
+}

@@ -1,0 +1,36 @@
+/** The one gate before all arithmetic: a reading that is not finite, ran backwards or repeats is turned away. Stage: estimate. */
+import type { MissingReason, Reading, TelemetryReading } from '../sense/readings.js';
+
+/** Why a telemetry reading cannot be used, or null when it can. */
+export function telemetryFault(reading: TelemetryReading): MissingReason | null {
+  const counts = [
+    reading.offered,
+    reading.admitted,
+    reading.ok,
+    reading.failed,
+    reading.timedOut,
+    reading.cancelled,
+    reading.processes,
+    reading.reporting,
+    ...Object.values(reading.denied),
+    ...Object.values(reading.codes),
+  ];
+  if (![reading.fromMs, reading.toMs].every(Number.isFinite)) return 'not_finite';
+  if (!counts.every(Number.isFinite)) return 'not_finite';
+  if (counts.some((count) => count < 0)) return 'reset';
+  if (reading.toMs <= reading.fromMs) return 'no_data';
+  return null;
+}
+
+/** A value as a usable number, or why not. Every signal here is a time, a count or a ratio: never negative. */
+export function valueFault(reading: Reading): MissingReason | null {
+  if (reading.kind === 'missing') return reading.reason;
+  if (![reading.value, reading.atMs, reading.count].every(Number.isFinite)) return 'not_finite';
+  if (reading.value < 0 || reading.count < 0) return 'reset';
+  return null;
+}
+
+/** Six significant digits: enough for any decision, and a sample that stays small in the audit log. */
+export function round6(value: number): number {
+  return value === 0 ? 0 : Number(value.toPrecision(6));
+}

@@ -1,0 +1,77 @@
+/** The guards in order; each may lower, hold or refuse a proposal, and says so. Stage: guard. */
+import { capacityFor } from '../decide/bounds.js';
+import { startingPoint } from '../decide/law.js';
+import { overloadOf } from '../decide/overload.js';
+import { sentence } from '../decide/reasons.js';
+import { budgetSize } from '../decide/state.js';
+import type {
+  DecideState,
+  Decision,
+  GuardMemory,
+  GuardVerdict,
+  Proposal,
+  Sample,
+} from '../decide/types.js';
+import type { Policy } from '../policy/schema.js';
+import { bounds } from './bounds.js';
+import { deadBand } from './dead-band.js';
+import { hold } from './hold.js';
+import { budget, cooldown, slew } from './pace.js';
+import { staleness } from './staleness.js';
+import type { Guard } from './types.js';
+
+/** For the law. */
+export const LAW_GUARDS: readonly Guard[] = [
+  hold,
+  staleness,
+  slew,
+  cooldown,
+  budget,
+  deadBand,
+  bounds,
+];
+/** For the breaker: it acts on fresh evidence by itself, and must not wait. */
+export const BREAKER_GUARDS: readonly Guard[] = [hold, bounds];
+
+/** Proposal → decision. Pure; the state given is not touched. */
+export function guard(
+  policy: Policy,
+  state: DecideState,
+  sample: Sample,
+  proposal: Proposal,
+): { state: DecideState; decision: Decision } {
+  const now = startingPoint(sample);
+  const before = tickMemory(policy, state.memory.guard, sample);
+  const verdicts: GuardVerdict[] = [];
+  let current = proposal;
+  for (const each of proposal.cause === 'breaker' ? BREAKER_GUARDS : LAW_GUARDS) {
+    const result = each({ policy, memory: before, sample, now, proposal: current });
+    current = result.proposal;
+    if (result.verdict.effect !== 'passed') verdicts.push(result.verdict);
+  }
+  const { target } = sample.inForce;
+  const moved = current.rate !== target.rate || current.inFlightMax !== target.inFlightMax;
+  const change = moved || current.state !== sample.inForce.state || sample.inForce.gliding;
+  const capacity =
+    current.rate === target.rate ? target.capacity : capacityFor(policy, current.rate);
+  const raised = current.rate > now.rate || current.inFlightMax > now.inFlightMax;
+  const memory: GuardMemory = {
+    ...before,
+    sinceRaiseMs: change && raised ? 0 : before.sinceRaiseMs,
+    budget: change ? Math.max(0, before.budget - 1) : before.budget,
+  };
+  const decision: Decision = { ...current, capacity, change, verdicts };
+  decision.sentence = sentence(decision.why, sample.inForce, decision);
+  return { state: { ...state, memory: { ...state.memory, guard: memory } }, decision };
+}
+
+function tickMemory(policy: Policy, memory: GuardMemory, sample: Sample): GuardMemory {
+  const dtMs = Math.max(0, sample.dtMs);
+  const size = budgetSize(policy);
+  const missing = overloadOf(policy, sample).missing.length > 0;
+  return {
+    sinceRaiseMs: Math.min(3_600_000, memory.sinceRaiseMs + dtMs),
+    budget: Math.min(size, memory.budget + (size * dtMs) / 60_000),
+    missingMs: missing ? memory.missingMs + dtMs : 0,
+  };
+}

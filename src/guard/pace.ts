@@ -1,0 +1,42 @@
+/** Guards on the pace of raises: `slew` (factor of one raise), `cooldown` (time between two), `budget` (changes a minute). Stage: guard. */
+import { type Guard, passed, raises, withoutRaises } from './types.js';
+
+/** One raise multiplies by at most `raiseMax`; a cap may always grow by one. */
+export const slew: Guard = (input) => {
+  const { policy, proposal, now } = input;
+  const most = policy.guards.raiseMax;
+  const rate = now.rate > 0 ? Math.min(proposal.rate, now.rate * most) : proposal.rate;
+  const cap =
+    now.inFlightMax > 0
+      ? Math.min(
+          proposal.inFlightMax,
+          Math.max(now.inFlightMax + 1, Math.floor(now.inFlightMax * most)),
+        )
+      : proposal.inFlightMax;
+  if (rate === proposal.rate && cap === proposal.inFlightMax) return passed('slew', proposal);
+  const sentence = `a raise is at most × ${most}`;
+  return {
+    proposal: { ...proposal, rate, inFlightMax: cap },
+    verdict: { guard: 'slew', effect: 'lowered', sentence },
+  };
+};
+
+export const cooldown: Guard = (input) => {
+  const { policy, memory, proposal } = input;
+  if (!raises(input) || memory.sinceRaiseMs >= policy.guards.cooldown) {
+    return passed('cooldown', proposal);
+  }
+  const sentence = `last raise ${Math.round(memory.sinceRaiseMs)} ms ago, cool-down ${policy.guards.cooldown} ms`;
+  return {
+    proposal: withoutRaises(input),
+    verdict: { guard: 'cooldown', effect: 'held', sentence },
+  };
+};
+
+/** Cuts count but never wait. */
+export const budget: Guard = (input) => {
+  const { policy, memory, proposal } = input;
+  if (!raises(input) || memory.budget >= 1) return passed('budget', proposal);
+  const sentence = `more than ${policy.guards.changesPerMinute} changes a minute: raises wait`;
+  return { proposal: withoutRaises(input), verdict: { guard: 'budget', effect: 'held', sentence } };
+};

@@ -1,0 +1,40 @@
+/** What a guard takes and gives. Stage: guard. */
+import type {
+  GuardMemory,
+  GuardVerdict,
+  LimiterNumbers,
+  Proposal,
+  Sample,
+} from '../decide/types.js';
+import type { Policy } from '../policy/schema.js';
+
+export interface GuardInput {
+  policy: Policy;
+  memory: GuardMemory;
+  sample: Sample;
+  /** What is in force and would stay, glide included. */
+  now: LimiterNumbers;
+  proposal: Proposal;
+}
+
+/** A guard may lower, hold or refuse a proposal, never raise it above the higher of proposal and what is in force. */
+export type Guard = (input: GuardInput) => { proposal: Proposal; verdict: GuardVerdict };
+
+export function passed(guard: string, proposal: Proposal) {
+  return { proposal, verdict: { guard, effect: 'passed' as const } };
+}
+
+/** Puts back what the proposal would raise; what it lowers stays lowered. */
+export function withoutRaises(input: GuardInput): Proposal {
+  const { proposal, now } = input;
+  return {
+    ...proposal,
+    rate: Math.min(proposal.rate, now.rate),
+    inFlightMax: Math.min(proposal.inFlightMax, now.inFlightMax),
+  };
+}
+
+export function raises(input: GuardInput): boolean {
+  const { proposal, now } = input;
+  return proposal.rate > now.rate || proposal.inFlightMax > now.inFlightMax;
+}

@@ -1,0 +1,35 @@
+/** The pure pipeline as a public surface: estimate → step → guard, for tests, simulations and tools. All stages. */
+export { type Bounds, boundsOf, capacityFor } from './decide/bounds.js';
+export { BREAKER_TABLE, type BreakerEvent, transition } from './decide/breaker.js';
+export { enforcedNumbers } from './decide/enforced.js';
+export { type Overload, overloadOf } from './decide/overload.js';
+export { REASONS, type Reason } from './decide/reasons.js';
+export { createDecideState, reviveDecideState } from './decide/state.js';
+export { step } from './decide/step.js';
+export type {
+  DecideState,
+  Decision,
+  GuardVerdict,
+  InForceView,
+  Proposal,
+  Sample,
+  SignalEstimate,
+  TrafficEstimate,
+} from './decide/types.js';
+export { LAW_VERSIONS } from './decide/types.js';
+export {
+  createEstimateState,
+  type EstimateState,
+  type Estimates,
+  estimate,
+} from './estimate/estimate.js';
+export { guard } from './guard/guard.js';
+export { turn } from './guard/turn.js';
+export { type Policy, type PolicyInput, policySchema } from './policy/schema.js';
+export type {
+  Missing,
+  Reading,
+  Readings,
+  TelemetryReading,
+  ValueReading,
+} from './sense/readings.js';
