@@ -1,4 +1,5 @@
 /** The numbers that adopting a policy puts in force, as pure functions of the policy and of what held. Stage: actuate. */
+import { capacityFor, clamp } from '../decide/bounds.js';
 import { paramsFromPolicy } from '../policy/params.js';
 import type { Policy } from '../policy/schema.js';
 import type { ParamChange, Params } from '../redis/params.js';
@@ -73,7 +74,9 @@ export function adoptedParams(
 ): { change: ParamChange; sentence: string; goesLower: boolean } {
   const { policy } = loaded;
   const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash };
+  const { openForMs } = change;
   for (const field of NOT_THE_POLICYS) delete change[field];
+  if (params.state !== 'open') change.openForMs = openForMs;
   const policyRate = change.rate ?? 0;
   const policyCapacity = change.capacity ?? 0;
   const held = isActive(params.pinnedUntil, nowMs) || isActive(params.frozenUntil, nowMs);
@@ -93,10 +96,7 @@ export function adoptedParams(
     change.rate = clamp(params.rate, closed ? (change.minRate ?? 0) : 0, maxRate);
     const least = closed ? (change.minInFlight ?? 0) : 0;
     change.inFlightMax = capped(params.inFlightMax, least, maxInFlight, change.inFlightMax ?? 0);
-    if (policy.bounds?.capacity !== undefined) {
-      const { min, max } = policy.bounds.capacity;
-      change.capacity = clamp((policyCapacity * change.rate) / policyRate, min, max);
-    }
+    change.capacity = capacityFor(policy, change.rate);
     told =
       change.rate === params.rate && change.inFlightMax === params.inFlightMax
         ? 'rate and cap in force are kept'
@@ -125,10 +125,6 @@ function lowest(params: ParamChange): number {
 function capped(inForce: number, min: number, max: number, policys: number): number {
   if (policys === 0) return 0;
   return inForce === 0 ? policys : clamp(inForce, min, max);
-}
-
-function clamp(value: number, min: number, max: number): number {
-  return Math.min(Math.max(value, min), max);
 }
 
 function numbers(change: ParamChange): string {

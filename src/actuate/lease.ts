@@ -1,9 +1,9 @@
 /** The right to actuate one limiter: a key with a TTL and a fencing token that only grows. Stage: actuate. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Authority, LeaseReply } from '../redis/calls.js';
+import type { Authority, HeartbeatReply, LeaseReply } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
-import { lease } from '../redis/scripts.js';
+import { heartbeat, lease } from '../redis/scripts.js';
 import type { RedisClient } from './actuator.js';
 
 /** `host:pid:random`: unique to one start of one process, readable in an incident. */
@@ -18,6 +18,8 @@ export interface Lease {
   readonly token: number | null;
   /** Takes the lease when it is free, renews it when it is ours. */
   acquire(): Promise<LeaseReply>;
+  /** Says that an autopilot lives (`validUntil`), renews the lease, stores the checkpoint; no revision, no entry. */
+  beat(checkpoint: string): Promise<HeartbeatReply | null>;
   /** To be called when Redis refused a write for want of the lease. */
   lost(): void;
   /** Gives the lease back so that the next owner need not wait; never fails the caller's stop. */
@@ -50,6 +52,9 @@ export function createLease(options: {
       });
       token = reply.status === 'held' ? reply.token : null;
       return reply;
+    },
+    async beat(checkpoint) {
+      return token === null ? null : heartbeat(redis, { keys, owner, token, leaseMs, checkpoint });
     },
     lost() {
       token = null;

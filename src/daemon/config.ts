@@ -1,0 +1,148 @@
+/** What a daemon is told by its environment: flags over environment over defaults, checked as a whole. Stage: daemon. */
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { FlyballError } from '../errors.js';
+import { DEFAULT_PREFIX } from '../redis/keys.js';
+
+export interface DaemonConfig {
+  /** Files or folders of policies. */
+  policies: string[];
+  dataDir: string | undefined;
+  redisUrl: string | undefined;
+  prefix: string;
+  /** Shown in entries and logs; the owner id adds process id and a random part. */
+  name: string;
+  tickMs: number;
+  /** How long the right to actuate outlives its holder. */
+  leaseMs: number;
+  /** How often policy files are read again. */
+  reloadMs: number;
+  /** Longest wait for Redis at start. */
+  redisWaitMs: number;
+  httpHost: string;
+  httpPort: number;
+  logLevel: string;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+const whole = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'is not a whole number')
+    .transform(Number)
+    .refine((n) => n >= min && n <= max, `is outside ${min} … ${max}`);
+
+const FIELDS = {
+  FLYBALL_POLICIES: z.string().min(1, 'is empty').default('policies'),
+  FLYBALL_DATA_DIR: z.string().min(1, 'is empty').optional(),
+  FLYBALL_REDIS_URL: z.string().min(1, 'is empty').optional(),
+  FLYBALL_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, "holds more than letters, digits, '.', '_', '-'")
+    .default(DEFAULT_PREFIX),
+  FLYBALL_NAME: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, "holds more than letters, digits, '.', '_', '-'")
+    .optional(),
+  FLYBALL_TICK_MS: whole(20, 60_000).default(1000),
+  FLYBALL_LEASE_MS: whole(100, 600_000).default(5000),
+  FLYBALL_RELOAD_MS: whole(50, 600_000).default(2000),
+  FLYBALL_REDIS_WAIT_MS: whole(100, 600_000).default(10_000),
+  FLYBALL_HTTP_HOST: z.string().min(1, 'is empty').default('127.0.0.1'),
+  FLYBALL_HTTP_PORT: whole(0, 65_535).default(9464),
+  FLYBALL_LOG_LEVEL: z
+    .enum(LOG_LEVELS, { error: `is not one of ${LOG_LEVELS.join(', ')}` })
+    .default('info'),
+} as const;
+
+/** Read by other parts of the product; known here so that a typing error is told from them. */
+const READ_ELSEWHERE = [
+  'FLYBALL_REDIS_USERNAME',
+  'FLYBALL_REDIS_PASSWORD',
+  'FLYBALL_REDIS_PASSWORD_FILE',
+  'FLYBALL_REDIS_SERVER',
+  'FLYBALL_DEBUG',
+];
+
+/** Variables that Kubernetes and Docker links inject for a service that is itself named `flyball`. */
+const INJECTED = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_|$)/;
+
+/** Environment → config. All faults at once, each with the value, what is allowed, and the likely name. */
+export function readConfig(
+  env: NodeJS.ProcessEnv,
+  overrides: Partial<DaemonConfig> = {},
+): DaemonConfig {
+  const faults: string[] = [];
+  const known = [...Object.keys(FIELDS), ...READ_ELSEWHERE];
+  for (const key of Object.keys(env)) {
+    if (!key.startsWith('FLYBALL_') || known.includes(key)) continue;
+    if (INJECTED.test(key) || /^(tcp|udp):\/\//.test(env[key] ?? '')) continue;
+    const near = nearest(key, known);
+    faults.push(
+      `${key} is not a setting.${near === null ? ` Known: ${known.join(', ')}.` : ` Did you mean ${near}?`}`,
+    );
+  }
+  const parsed = z.object(FIELDS).safeParse(env);
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
+      const key = String(issue.path[0]);
+      faults.push(`${key} is ${JSON.stringify(env[key])}, which ${issue.message}.`);
+    }
+    throw invalid(faults);
+  }
+  const e = parsed.data;
+  const config: DaemonConfig = {
+    policies: e.FLYBALL_POLICIES.split(',').map((path) => path.trim()),
+    dataDir: e.FLYBALL_DATA_DIR,
+    redisUrl: e.FLYBALL_REDIS_URL,
+    prefix: e.FLYBALL_PREFIX,
+    name: e.FLYBALL_NAME ?? hostname(),
+    tickMs: e.FLYBALL_TICK_MS,
+    leaseMs: e.FLYBALL_LEASE_MS,
+    reloadMs: e.FLYBALL_RELOAD_MS,
+    redisWaitMs: e.FLYBALL_REDIS_WAIT_MS,
+    httpHost: e.FLYBALL_HTTP_HOST,
+    httpPort: e.FLYBALL_HTTP_PORT,
+    logLevel: e.FLYBALL_LOG_LEVEL,
+    ...overrides,
+  };
+  if (config.leaseMs < 2 * config.tickMs) {
+    faults.push(
+      `FLYBALL_LEASE_MS is ${config.leaseMs}, less than two ticks (FLYBALL_TICK_MS ${config.tickMs}): one late tick would lose the lease. Give at least ${2 * config.tickMs}.`,
+    );
+  }
+  if (faults.length > 0) throw invalid(faults);
+  return config;
+}
+
+function invalid(faults: readonly string[]): FlyballError {
+  return new FlyballError('FLYBALL_E_CONFIG_INVALID', faults.join('\n'));
+}
+
+/** The known name within a third of its length in edits, or null. */
+function nearest(key: string, known: readonly string[]): string | null {
+  let best: string | null = null;
+  let bestEdits = Math.floor(key.length / 3) + 1;
+  for (const candidate of known) {
+    const edits = editDistance(key, candidate);
+    if (edits < bestEdits) {
+      best = candidate;
+      bestEdits = edits;
+    }
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, change));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

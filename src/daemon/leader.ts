@@ -1,0 +1,198 @@
+/** What the lease's holder does each tick with the estimates: repair, decide, write or beat, tell. Stage: daemon. */
+import type { LoadedPolicy } from '../actuate/adopt.js';
+import type { Lease } from '../actuate/lease.js';
+import { createDecideState } from '../decide/state.js';
+import { type DecideState, type Decision, LAW_VERSIONS, type Sample } from '../decide/types.js';
+import type { Estimates } from '../estimate/estimate.js';
+import { turn } from '../guard/turn.js';
+import { limiterKeys } from '../redis/keys.js';
+import type { Params } from '../redis/params.js';
+import type { LimiterStatus } from '../report/status.js';
+import { reportDecision, reportSample } from '../report/tick-metrics.js';
+import { checkpointText, readCheckpoint } from './checkpoint.js';
+import type { LimiterDeps } from './limiter.js';
+import { dueRepair } from './repairs.js';
+import { inForceView, type StateSince } from './view.js';
+import {
+  markNoted,
+  moveWouldBe,
+  noteDue,
+  startWouldBe,
+  type WouldBe,
+  wouldBeValues,
+  wouldBeView,
+} from './would-be.js';
+import { changeOf, type createWriter } from './writer.js';
+
+export type Leader = ReturnType<typeof createLeader>;
+
+export function createLeader(
+  deps: LimiterDeps & { writer: ReturnType<typeof createWriter>; lease: Lease },
+) {
+  const { redis, address, tickMs, metrics, writer, lease } = deps;
+  const limiter = address.name;
+  let decide: DecideState | null = null;
+  let since: StateSince | null = null;
+  let wouldBe: WouldBe | null = null;
+  /** True until the first decision after taking over: what this daemon has not seen proves nothing. */
+  let first = true;
+
+  /** Goes on from the checkpoint of the last owner, or of this daemon before the policy changed. */
+  async function takeOver(adopted: LoadedPolicy | null): Promise<void> {
+    first = true;
+    decide = null;
+    if (adopted === null) return;
+    const checkpoint = await readCheckpoint(redis, address, adopted.policy);
+    decide = checkpoint.decide;
+    since = checkpoint.since;
+    wouldBe = checkpoint.wouldBe;
+  }
+
+  async function lead(
+    adopted: LoadedPolicy,
+    params: Params,
+    nowUs: number,
+    estimates: Estimates,
+    dtMs: number,
+  ): Promise<void> {
+    const { policy } = adopted;
+    const nowMs = nowUs / 1000;
+    const inForce = inForceView(params, nowMs, since);
+    since = inForce.since;
+    const repair = dueRepair(policy, params, inForce.view, nowUs);
+    if (repair !== null) {
+      if (repair.reason === 'clock_regression') metrics.clockRegressions.inc({ limiter });
+      await writer.change(params, repair);
+      return;
+    }
+    if (params.mode === 'auto') wouldBe = null;
+    else wouldBe ??= startWouldBe(params, nowMs);
+    let view = inForce.view;
+    if (wouldBe !== null) ({ view, wouldBe } = wouldBeView(wouldBe, params, view, nowMs));
+
+    const before = decide ?? createDecideState(policy);
+    const sample: Sample = {
+      nowMs: Math.floor(nowMs),
+      dtMs: Math.round(dtMs * 1000) / 1000,
+      ...estimates,
+      inForce: view,
+    };
+    let { state, decision } = turn(policy, before, sample);
+    if (first && raises(decision, sample) && !estimates.traffic.fresh) {
+      decision = { ...decision, change: false };
+      state = before;
+    }
+    first = false;
+
+    if (decision.change && wouldBe === null) {
+      const written = await writer.change(params, {
+        change: changeOf(decision, params, view, nowMs),
+        cause: decision.cause,
+        reason: decision.reason,
+        sentence: decision.sentence,
+        after: valuesOf(decision, params),
+        checkpoint: checkpointText({ decide: state, since, wouldBe }),
+        ...inputs(policy.control.law, sample, before, decision),
+      });
+      if (written) decide = state;
+    } else {
+      decide = state;
+      if (wouldBe !== null && decision.change) wouldBe = moveWouldBe(wouldBe, decision, nowMs);
+      await noteRecommendation(policy, params, sample, before, decision, nowMs);
+      await beat(params);
+    }
+    reportSample(metrics, limiter, sample);
+    reportDecision(metrics, limiter, decision);
+    await tellStatus(adopted, params, sample, decision);
+  }
+
+  /** A beat that comes after the glide has begun is refused: the next turn sees the glide and settles it. */
+  async function beat(params: Params): Promise<void> {
+    if (decide === null) return;
+    await writer.beat(params, checkpointText({ decide, since, wouldBe }));
+  }
+
+  async function noteRecommendation(
+    policy: LoadedPolicy['policy'],
+    params: Params,
+    sample: Sample,
+    before: DecideState,
+    decision: Decision,
+    nowMs: number,
+  ): Promise<void> {
+    if (wouldBe === null) return;
+    metrics.wouldBeRate.set({ limiter }, wouldBe.rate);
+    metrics.wouldBeCap.set({ limiter }, wouldBe.inFlightMax);
+    if (!decision.change || !noteDue(wouldBe, policy.guards.deadBand, nowMs)) return;
+    const { mode, state, rate, capacity, inFlightMax } = params;
+    await writer.note(params, {
+      reason: decision.reason,
+      sentence: `Recommended, not applied (mode ${params.mode}): ${decision.sentence}`,
+      before: { mode, state, rate, capacity, inFlightMax },
+      after: wouldBeValues(wouldBe, params),
+      ...inputs(policy.control.law, sample, before, decision),
+    });
+    wouldBe = markNoted(wouldBe, nowMs);
+  }
+
+  async function tellStatus(
+    adopted: LoadedPolicy,
+    params: Params,
+    sample: Sample,
+    decision: Decision,
+  ): Promise<void> {
+    const { change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms } =
+      decision;
+    const status: LimiterStatus = {
+      schema: 1,
+      atMs: sample.nowMs,
+      tickMs,
+      owner: lease.owner,
+      fence: lease.token ?? 0,
+      epoch: params.epoch,
+      revision: params.revision,
+      law: lawName(adopted.policy.control.law),
+      policyHash: adopted.hash,
+      ...deps.fileState(adopted.hash),
+      sample,
+      decision: {
+        change,
+        reason,
+        sentence,
+        state,
+        rate,
+        capacity,
+        inFlightMax,
+        verdicts,
+        terms,
+      },
+      wouldBe: wouldBe === null ? null : wouldBeValues(wouldBe, params),
+    };
+    const livesMs = Math.max(10 * tickMs, 10_000);
+    await redis.set(limiterKeys(address).status, JSON.stringify(status), 'PX', livesMs);
+  }
+
+  return { takeOver, lead };
+}
+
+function lawName(law: string): string {
+  return `${law}@${LAW_VERSIONS[law]}`;
+}
+
+/** All that `explain` needs to take the same decision again. */
+function inputs(law: string, sample: Sample, stateBefore: DecideState, decision: Decision) {
+  const { verdicts, terms } = decision;
+  return { law: lawName(law), sample, stateBefore, verdicts, terms };
+}
+
+function valuesOf(decision: Decision, params: Params) {
+  const { state, rate, capacity, inFlightMax } = decision;
+  return { mode: params.mode, state, rate, capacity, inFlightMax };
+}
+
+function raises(decision: Decision, sample: Sample): boolean {
+  const { target } = sample.inForce;
+  return (
+    decision.change && (decision.rate > target.rate || decision.inFlightMax > target.inFlightMax)
+  );
+}

@@ -1,0 +1,28 @@
+/** What the `:status` key holds each tick: the last sample and decision, for people and other daemons. Stage: report. */
+import type { EntryValues } from '../actuate/entry.js';
+import type { Decision, Sample } from '../decide/types.js';
+
+export interface LimiterStatus {
+  schema: 1;
+  /** Redis ms of the tick, and the length of a tick: older than a few of these is stale. */
+  atMs: number;
+  tickMs: number;
+  /** Who decided, by which token. */
+  owner: string;
+  fence: number;
+  epoch: number;
+  revision: number;
+  law: string;
+  policyHash: string;
+  /** `drift`: the file here is not what is adopted; `pending`: it waits for `flyball apply`. */
+  file: 'same' | 'drift' | 'pending' | 'none';
+  /** Policy files that do not load; the adopted policy stays in force. */
+  faults: string[];
+  sample: Sample;
+  decision: Pick<
+    Decision,
+    'change' | 'reason' | 'sentence' | 'state' | 'rate' | 'capacity' | 'inFlightMax' | 'verdicts'
+  > & { terms: Record<string, number> };
+  /** In recommend and shadow mode: where the law would have the limits. */
+  wouldBe: EntryValues | null;
+}
