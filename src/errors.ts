@@ -48,7 +48,7 @@ export class PolicyError extends FlyballError {
 
 export function formatFault(fault: PolicyFault): string {
   const place = fault.line === undefined ? fault.file : `${fault.file}:${fault.line}`;
-  return `FLYBALL_E_POLICY_INVALID ${place}: ${fault.field ? `${fault.field}: ` : ''}${fault.message}`;
+  return `FLYBALL_E_POLICY_INVALID ${place}: ${fault.field ? `${fault.field} ` : ''}${fault.message}`;
 }
 
 /** Exit codes of every command (sysexits where one fits). */

@@ -35,7 +35,7 @@ function signalNamed(
   const names = Object.keys(signals);
   report(
     field,
-    `there is no signal ${show(name)}. ${names.length > 0 ? `Use one of: ${names.join(', ')}` : 'Add it to signals'}.`,
+    `names no signal: there is no ${show(name)} in signals. ${names.length > 0 ? `Use one of: ${names.join(', ')}` : 'Add it to signals'}.`,
   );
   return undefined;
 }
@@ -70,7 +70,7 @@ export function checkBreaker(draft: Draft, raw: unknown, report: Report): void {
     if (signal.stat !== 'errors' && signal.stat !== 'errorRatio') {
       report(
         'breaker.on',
-        `signal ${show(breaker.on)} is not of failures. A breaker counts failures: name one made by upstreamErrors() or telemetry.errorRatio().`,
+        `names ${show(breaker.on)}, which is not of failures. A breaker counts failures: name one made by upstreamErrors() or telemetry.errorRatio().`,
       );
     } else {
       checkLevel(

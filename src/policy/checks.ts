@@ -84,7 +84,12 @@ function checkLimiter(draft: Draft, report: Report): void {
     ['default', usual],
     ['sheddable', sheddable],
   ] as const) {
-    if (share === undefined || lowest === undefined || lowest * (1 - share) >= (maxCost ?? 1))
+    if (
+      share === undefined ||
+      lowest === undefined ||
+      share === 0 ||
+      lowest * (1 - share) >= (maxCost ?? 1)
+    )
       continue;
     report(
       `limiter.reserve.${name}`,

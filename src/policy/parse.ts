@@ -45,7 +45,7 @@ function fieldFaults(issue: Issue, input: unknown): FieldFault[] {
     case 'invalid_value':
       return [{ field, message: refuse(value, `one of ${issue.values.map(show).join(', ')}`) }];
     case 'invalid_key':
-      return [{ field, message: `${issue.issues[0]?.message ?? 'is not allowed as a key'}.` }];
+      return [{ field, message: `${issue.issues[0]?.message ?? 'is not a key that is allowed'}.` }];
     case 'invalid_union':
       return [unionFault(issue, field, value)];
     case 'invalid_type':

@@ -20,7 +20,7 @@ const key = z
   .string()
   .regex(
     /^[a-zA-Z][a-zA-Z0-9_]{0,63}$/,
-    'a key here is a plain identifier: letters, digits, _, beginning with a letter',
+    'is not a plain identifier: use letters, digits and _, beginning with a letter',
   );
 
 /** A secret or address that only the reading daemon resolves; the reference is what is stored and hashed. */

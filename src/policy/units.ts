@@ -26,9 +26,11 @@ export function show(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
-/** `is missing` or `"x" is not allowed`, and what to write. */
+/** `is missing` or `is "x", not …`, and what to write: it follows the name of the field. */
 export function refuse(value: unknown, allowed: string): string {
-  return value === undefined ? `is missing. Give ${allowed}.` : `${show(value)} is not ${allowed}.`;
+  return value === undefined
+    ? `is missing. Give ${allowed}.`
+    : `is ${show(value)}, not ${allowed}.`;
 }
 
 export interface NumberRange {
