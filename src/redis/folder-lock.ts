@@ -1,0 +1,95 @@
+/** One process at a time in a folder, also after a holder was killed. Stage: embedded Redis. */
+import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FlyballError } from '../errors.js';
+import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.js';
+
+const LOCK = /^lock\.(\d+)$/;
+const RETRY_MS = 20;
+
+/**
+ * Runs `job` while no other process runs one in this folder. The lock is the file `lock.<n>` with the highest n: it
+ * holds its holder's identity, or `{}` once released. Who finds the holder gone makes `lock.<n+1>`, which only one
+ * can, since a link never replaces a file; only then are older ones removed. Replacing a dead holder's file in
+ * place would let two who saw it dead both go on.
+ */
+export async function withFolderLock<T>(
+  folder: string,
+  deadlineMs: number,
+  job: () => Promise<T>,
+): Promise<T> {
+  const giveUpAt = performance.now() + deadlineMs;
+  let mine = tryLock(folder);
+  while (mine === null) {
+    if (performance.now() > giveUpAt) {
+      const holder = holderOf(folder, highest(folder));
+      throw new FlyballError(
+        'FLYBALL_E_DATA_DIR_BUSY',
+        `${folder} has been locked by process ${holder?.pid ?? '?'} for more than ${deadlineMs} ms. Wait for it, or end it.`,
+      );
+    }
+    await new Promise((ok) => setTimeout(ok, RETRY_MS));
+    mine = tryLock(folder);
+  }
+  try {
+    return await job();
+  } finally {
+    release(folder, mine);
+  }
+}
+
+/** The number of the lock that is now ours, or null while another holds it. */
+function tryLock(folder: string): number | null {
+  const last = highest(folder);
+  const holder = last === 0 ? null : holderOf(folder, last);
+  if (holder && isAlive(holder)) return null;
+  const next = last + 1;
+  const draft = join(folder, `lock-draft.${process.pid}`);
+  writeFileSync(draft, JSON.stringify(ownIdentity()), { mode: 0o600 });
+  try {
+    linkSync(draft, join(folder, `lock.${next}`));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return null;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  // Between our look and our link others may have taken and removed this very number: then a higher one exists.
+  if (highest(folder) !== next) {
+    rmSync(join(folder, `lock.${next}`), { force: true });
+    return null;
+  }
+  for (const older of numbers(folder).filter((n) => n < next)) {
+    rmSync(join(folder, `lock.${older}`), { force: true });
+  }
+  return next;
+}
+
+/** The file stays as the highest number, emptied. */
+function release(folder: string, mine: number): void {
+  try {
+    writeFileSync(join(folder, `lock.${mine}`), '{}');
+  } catch {
+    // A folder that was removed, or a full disk: our identity stays, and is found dead once this process has ended.
+  }
+}
+
+function holderOf(folder: string, n: number): ProcessIdentity | null {
+  try {
+    const holder = JSON.parse(readFileSync(join(folder, `lock.${n}`), 'utf8'));
+    return typeof holder.pid === 'number' ? holder : null;
+  } catch {
+    return null;
+  }
+}
+
+function numbers(folder: string): number[] {
+  return readdirSync(folder).flatMap((name) => {
+    const match = LOCK.exec(name);
+    return match ? [Number(match[1])] : [];
+  });
+}
+
+function highest(folder: string): number {
+  return Math.max(0, ...numbers(folder));
+}

@@ -1,0 +1,50 @@
+/** The folder lock: one at a time, dead holders passed over, a living one waited for and named. */
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { withFolderLock } from '../../src/redis/folder-lock.js';
+import { identityOf, isAlive, ownIdentity } from '../../src/redis/process-identity.js';
+
+const folder = () => mkdtempSync(join(tmpdir(), 'flyball-lock-'));
+const turn = () => new Promise((ok) => setImmediate(ok));
+
+test('many that ask at once run one after another, over a dead holder', async () => {
+  const dir = folder();
+  writeFileSync(join(dir, 'lock.5'), JSON.stringify({ pid: process.pid, start: 'long gone' }));
+  writeFileSync(join(dir, 'lock.4'), '');
+  let inside = 0;
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: 20 }, () =>
+      withFolderLock(dir, 20_000, async () => {
+        most = Math.max(most, ++inside);
+        await turn();
+        inside--;
+      }),
+    ),
+  );
+  expect(most).toBe(1);
+  expect(readdirSync(dir)).toEqual(['lock.25']);
+});
+
+test('a job that throws gives the lock back', async () => {
+  const dir = folder();
+  const failing = withFolderLock(dir, 1_000, () => Promise.reject(new Error('job')));
+  await expect(failing).rejects.toThrow('job');
+  expect(await withFolderLock(dir, 1_000, async () => 'next')).toBe('next');
+});
+
+test('a living holder is waited for, then named', async () => {
+  const dir = folder();
+  writeFileSync(join(dir, 'lock.1'), JSON.stringify(ownIdentity()));
+  const second = withFolderLock(dir, 60, async () => 'never');
+  await expect(second).rejects.toMatchObject({ code: 'FLYBALL_E_DATA_DIR_BUSY' });
+  await expect(second).rejects.toThrow(`process ${process.pid}`);
+});
+
+test('an identity is of one process, not of whoever has its pid', () => {
+  expect(isAlive(ownIdentity())).toBe(true);
+  expect(isAlive({ ...ownIdentity(), start: 'other' })).toBe(false);
+  expect(identityOf(2 ** 22 + 1)).toBeNull();
+});
