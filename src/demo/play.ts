@@ -19,9 +19,10 @@ export interface PlaySecond extends LoadSecond {
   /** Requests waiting for a pool connection + sessions waiting for a lock, sampled four times a second. */
   waits: number[];
   decisions: Histogram;
+  /** The limiter four times a second, with the wall time of each look. */
+  looks: (LimiterView & { atMs: number })[];
   /** Part of this second during which the limiter's rate was zero. */
   atRateZero: number;
-  limiter: LimiterView | null;
 }
 
 export interface PlayRecord {
@@ -46,11 +47,11 @@ const SAMPLE_MS = 250;
 
 interface Samples {
   waits: number[];
-  limiters: LimiterView[];
+  looks: PlaySecond['looks'];
   decisions: Histogram[];
 }
 
-const noSamples = (): Samples => ({ waits: [], limiters: [], decisions: [] });
+const noSamples = (): Samples => ({ waits: [], looks: [], decisions: [] });
 
 export async function playStory(options: PlayOptions): Promise<PlayRecord> {
   const { guard, stage, database, phases, seed } = options;
@@ -77,7 +78,7 @@ export async function playStory(options: PlayOptions): Promise<PlayRecord> {
       () => {},
     );
     options.readLimiter?.().then(
-      (view) => void (view && samples.limiters.push(view)),
+      (view) => void (view && samples.looks.push({ ...view, atMs: Date.now() })),
       () => {},
     );
   }, SAMPLE_MS);
@@ -93,8 +94,8 @@ export async function playStory(options: PlayOptions): Promise<PlayRecord> {
         phase: phaseAt(phases, load.second).name,
         waits: taken.waits,
         decisions: merge([emptyHistogram(), ...taken.decisions]),
-        atRateZero: shareAtZero(taken.limiters),
-        limiter: taken.limiters.at(-1) ?? null,
+        looks: taken.looks,
+        atRateZero: shareAtZero(taken.looks),
       };
       seconds.push(second);
       options.onSecond(second, phases);

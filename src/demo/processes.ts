@@ -31,6 +31,7 @@ export interface RunningProcess {
   /** Exited, and all it printed has been read. */
   readonly closed: Promise<void>;
   stop(): Promise<void>;
+  kill(): void;
 }
 
 export interface Processes {
@@ -48,6 +49,10 @@ const STOP_MS = 11_000;
 export function createProcesses(logDir: string, baseEnv: NodeJS.ProcessEnv): Processes {
   const running: RunningProcess[] = [];
   let report: (error: Error) => void = () => {};
+  const killAll = () => {
+    for (const handle of running) handle.kill();
+  };
+  process.once('exit', killAll);
   const broken = new Promise<never>((_ok, no) => {
     report = no;
   });
@@ -85,6 +90,7 @@ export function createProcesses(logDir: string, baseEnv: NodeJS.ProcessEnv): Pro
       send: (message) => void (child.connected && child.send(message)),
       onMessage: (listener) => void child.on('message', (m) => listener(m as never)),
       next: (pick) => nextMessage(child, pick),
+      kill: () => void child.kill('SIGKILL'),
       async stop() {
         stopping = true;
         await endProcess(child, exited);
@@ -99,6 +105,7 @@ export function createProcesses(logDir: string, baseEnv: NodeJS.ProcessEnv): Pro
     broken,
     async close() {
       for (const handle of running.splice(0).reverse()) await handle.stop();
+      process.off('exit', killAll);
     },
   };
 }

@@ -18,11 +18,7 @@ export interface Stage {
 /** How long a fresh process may take before its load begins. */
 export const LEAD_MS = 400;
 
-export async function openStage(
-  processes: Processes,
-  databaseUrl: string,
-  dataDir: string,
-): Promise<Stage> {
+export async function openStage(processes: Processes, databaseUrl: string): Promise<Stage> {
   const upstream = processes.start({
     name: 'payment-upstream',
     module: 'demo/payment-upstream.js',
@@ -41,7 +37,6 @@ export async function openStage(
           GUARD: guard,
           DATABASE_URL: databaseUrl,
           PAYMENT_URL: paymentUrl,
-          FLYBALL_DATA_DIR: dataDir,
         },
       });
       serviceUrl = await readyUrl(processes, service);
