@@ -1,0 +1,62 @@
+/** Evaluates one policy file in a fresh process with a deadline, so that no file can hang or end its reader. Stage: policy. */
+import { fork } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ChildReply } from './load-child.js';
+
+/**
+ * A process and not a worker thread: a thread inside a blocking system call cannot be ended, and would hold
+ * up the exit of the daemon; a process always can.
+ */
+export function evaluateFile(file: string, deadlineMs: number): Promise<ChildReply> {
+  return new Promise((resolve) => {
+    const child = fork(...command(file, deadlineMs), {
+      execArgv: ['--max-old-space-size=256'],
+      // What the file prints must not mix with a command's result.
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      serialization: 'advanced',
+    });
+    let reply: ChildReply | undefined;
+    let late = false;
+    const deadline = setTimeout(() => {
+      late = true;
+      child.kill('SIGKILL');
+    }, deadlineMs);
+    child.on('message', (message) => {
+      if (isReply(message)) reply = message;
+    });
+    const end = (why: string) => {
+      clearTimeout(deadline);
+      const hint = 'Code that loops, waits or ends the process has no place in a policy.';
+      resolve(
+        reply ?? {
+          kind: 'faults',
+          faults: [{ field: '', message: `${why} ${hint}` }],
+        },
+      );
+    };
+    child.once('error', (error) => end(`could not be evaluated: ${error.message}.`));
+    child.once('exit', (code, signal) => {
+      end(
+        late
+          ? `did not return within ${deadlineMs} ms.`
+          : `ended its process (${signal ?? `exit code ${code}`}) before it gave a policy.`,
+      );
+    });
+  });
+}
+
+/** Built, the child is a plain module; from sources (tests, development) jiti runs it. */
+function command(file: string, deadlineMs: number): [string, string[]] {
+  const self = fileURLToPath(import.meta.url);
+  const child = join(dirname(self), self.endsWith('.ts') ? 'load-child.ts' : 'load-child.js');
+  if (!child.endsWith('.ts')) return [child, [file, String(deadlineMs)]];
+  const cli = join(dirname(createRequire(import.meta.url).resolve('jiti')), 'jiti-cli.mjs');
+  return [cli, [child, file, String(deadlineMs)]];
+}
+
+function isReply(message: unknown): message is ChildReply {
+  const kind = (message as { kind?: unknown } | null)?.kind;
+  return kind === 'value' || kind === 'faults';
+}

@@ -1,0 +1,90 @@
+/** Runs one policy file in a process of its own and sends what it exports, as plain data. Stage: policy. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { createJiti } from 'jiti';
+import { plainData } from './plain.js';
+
+export type ChildReply =
+  | { kind: 'value'; value: unknown }
+  | { kind: 'faults'; faults: { field: string; message: string; line?: number }[] };
+
+/** `flyball` in a policy is the running package, wherever the file lies and whatever is installed beside it. */
+const author = fileURLToPath(
+  new URL(`./author${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+);
+
+async function evaluate(file: string): Promise<ChildReply> {
+  const fault = (message: string, line?: number): ChildReply => ({
+    kind: 'faults',
+    faults: [{ field: '', message, ...(line === undefined ? {} : { line }) }],
+  });
+  if (readFileSync(file, 'utf8').trim() === '') {
+    return fault('the file is empty. Write: export default definePolicy({ … })');
+  }
+  const jiti = createJiti(file, {
+    alias: { flyball: author },
+    // Nothing is written beside the file or in the temporary folder, and nothing stale is read.
+    fsCache: false,
+    moduleCache: false,
+    interopDefault: false,
+  });
+  let module: Record<string, unknown>;
+  try {
+    module = await jiti.import<Record<string, unknown>>(file);
+  } catch (error) {
+    const { message, line } = explain(error, file);
+    return fault(message, line);
+  }
+  if (module.default === undefined) {
+    return fault('the file has no default export. Write: export default definePolicy({ … })');
+  }
+  const { value, faults } = plainData(module.default);
+  return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'value', value };
+}
+
+function explain(error: unknown, file: string): { message: string; line?: number } {
+  const text = error instanceof Error ? error.message : String(error);
+  const first = text.split('\n')[0]!.trim();
+  if (first.startsWith('ParseError:')) {
+    // jiti says `ParseError: <what>` and on the next line ` <file>:<line>:<column>`.
+    const place = /:(\d+):(\d+)\s*$/.exec(text);
+    const what = first.slice('ParseError:'.length).trim();
+    return {
+      message: `is not TypeScript: ${what}${place ? ` (column ${Number(place[2]) + 1})` : ''}. Is it half-written? Try: npx tsc --noEmit`,
+      ...(place ? { line: Number(place[1]) } : {}),
+    };
+  }
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const frame = stack.split('\n').find((row) => row.includes(`${file}:`));
+  const row = Number(frame ? /:(\d+):\d+\)?$/.exec(frame)?.[1] : Number.NaN);
+  // jiti keeps lines, but moves imports up: a line is only sure when all imports stand above it.
+  const rows = readFileSync(file, 'utf8').split('\n');
+  const sure = row > rows.findLastIndex((text) => /^\s*import\b/.test(text)) + 1;
+  const hint = /is not a function/.test(first)
+    ? " Inside a policy, 'flyball' exports: definePolicy, telemetry, postgres, upstreamErrors, env, adaptive, step, fixed."
+    : '';
+  return {
+    message: `throws when it is loaded: ${first}.${hint}`,
+    ...(sure ? { line: row } : {}),
+  };
+}
+
+const [, , file, deadlineMs] = process.argv;
+if (file !== undefined && process.send) {
+  // Whoever started this may be gone before its deadline: a file that loops must not outlive it for long.
+  new Worker(
+    `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${Number(deadlineMs) + 1000})`,
+    {
+      eval: true,
+    },
+  );
+  const reply = await evaluate(file).catch(
+    (error: Error): ChildReply => ({
+      kind: 'faults',
+      faults: [{ field: '', message: `cannot be read: ${error.message}` }],
+    }),
+  );
+  // A timer or socket that the file left open must not keep this process.
+  process.send(reply, () => process.exit(0));
+}
