@@ -1,13 +1,15 @@
 /** From a policy file to the policy in force: params are created or changed, a hold stays, the entry says so. Stage: actuate. */
+
+import type { LoadedPolicy } from '../policy/load.js';
 import type { ActuateReply, Authority } from '../redis/calls.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { entryValues, type RedisClient, readParams, write } from './actuator.js';
-import { adoptedParams, createdParams, type LoadedPolicy } from './adopted-params.js';
+import { adoptedParams, createdParams } from './adopted-params.js';
 import { readEntries } from './audit.js';
 import type { Actor, EntryValues } from './entry.js';
 
-export type { LoadedPolicy } from './adopted-params.js';
+export type { LoadedPolicy } from '../policy/load.js';
 
 export interface AdoptOptions {
   /** A daemon that owns the limiter writes by its lease; everyone else by compare-and-set. Default: person. */

@@ -1,16 +1,8 @@
 /** The numbers that adopting a policy puts in force, as pure functions of the policy and of what held. Stage: actuate. */
 import { capacityFor, clamp } from '../decide/bounds.js';
+import type { LoadedPolicy } from '../policy/load.js';
 import { paramsFromPolicy } from '../policy/params.js';
-import type { Policy } from '../policy/schema.js';
 import type { ParamChange, Params } from '../redis/params.js';
-
-/** A policy as loaded from its file: the plain data, its canonical JSON and the hash of that. */
-export interface LoadedPolicy {
-  file: string;
-  policy: Policy;
-  hash: string;
-  json: string;
-}
 
 const UNTOUCHED: ParamChange = {
   state: 'closed',

@@ -82,11 +82,12 @@ function createChain(limiter: string, anchor: string | undefined) {
       return fault('its body was changed: the hash does not match');
     }
     const { body } = entry;
+    // A note's fields say what was in force when it was stored, its body what its writer had seen.
+    const moved = body.epoch !== entry.epoch || body.revision !== entry.revision;
     if (
       body.kind !== entry.kind ||
-      body.epoch !== entry.epoch ||
-      body.revision !== entry.revision ||
-      body.limiter !== limiter
+      body.limiter !== limiter ||
+      (entry.kind === 'change' && moved)
     ) {
       return fault('its fields differ from its hashed body');
     }

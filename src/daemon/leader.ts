@@ -86,7 +86,7 @@ export function createLeader(
 
     if (decision.change && wouldBe === null) {
       const written = await writer.change(params, {
-        change: changeOf(decision, params, view, nowMs),
+        change: changeOf(decision),
         cause: decision.cause,
         reason: decision.reason,
         sentence: decision.sentence,

@@ -21,20 +21,16 @@ export function dueRepair(
   if (lapsed !== null) return holdLapsed(policy, params, lapsed);
   if (view.gliding) return settleGlide(policy, params, view);
   const tripOver = view.state === 'half-open' || view.state === 'recovering';
-  if (params.mode !== 'auto' && tripOver) return closeTrip(policy, params, view);
-  return null;
+  if (params.mode === 'auto') return null;
+  if (tripOver) return closeTrip(policy, params, view);
+  return view.state === 'closed' && view.held === 'none' ? policyNumbers(policy, params) : null;
 }
 
-/** The script re-anchors its token clock with any write; only times that lie ahead need a new value. */
+/** The script brings token clock, floors and open time to the new clock with any write. */
 function clockWentBack(params: Params, nowUs: number): Repair {
-  const nowMs = Math.floor(nowUs / 1000);
-  const change: ParamChange = {};
-  if (params.state === 'open' && params.openUntil - nowMs > params.openForMs) {
-    change.openUntil = nowMs + params.openForMs;
-  }
   const behindMs = Math.ceil((params.changedAt - nowUs) / 1000);
   return {
-    change,
+    change: {},
     cause: 'settle',
     reason: 'clock_regression',
     sentence: `The Redis clock lies ${behindMs} ms before the last change; token clock and open time are brought to it, the limits stay.`,
@@ -44,12 +40,13 @@ function clockWentBack(params: Params, nowUs: number): Repair {
 
 /** The law goes on from the held value, brought within the bounds that a pin may leave. */
 function holdLapsed(policy: Policy, params: Params, hold: 'pinned' | 'frozen'): Repair {
-  const other = hold === 'pinned' ? params.frozenUntil : params.pinnedUntil;
-  const change: ParamChange =
-    hold === 'pinned'
-      ? { pinnedUntil: 0, ...withinBounds(policy, params, params.state) }
-      : { frozenUntil: 0 };
-  if (other === 0) Object.assign(change, { holdBreaker: 0, heldBy: '' });
+  const change: ParamChange = {
+    pinnedUntil: 0,
+    frozenUntil: 0,
+    holdBreaker: 0,
+    heldBy: '',
+    ...(hold === 'pinned' ? withinBounds(policy, params, params.state) : {}),
+  };
   const by = params.heldBy || 'a person';
   return {
     change,
@@ -59,7 +56,7 @@ function holdLapsed(policy: Policy, params: Params, hold: 'pinned' | 'frozen'): 
     detail: {
       hold,
       heldBy: params.heldBy,
-      until: hold === 'pinned' ? params.pinnedUntil : params.frozenUntil,
+      until: Math.max(params.pinnedUntil, params.frozenUntil),
     },
   };
 }
@@ -78,7 +75,6 @@ function settleGlide(policy: Policy, params: Params, view: InForceView): Repair 
       rate,
       capacity: rate === params.rate ? params.capacity : capacityFor(policy, rate),
       inFlightMax,
-      openUntil: state === 'open' ? params.openUntil : 0,
     },
     cause: 'settle',
     reason: 'glide_settled',
@@ -100,10 +96,24 @@ function settleGlide(policy: Policy, params: Params, view: InForceView): Repair 
 /** In modes where the law writes nothing, a person's trip ends with its open time: no law would ever close it. */
 function closeTrip(policy: Policy, params: Params, view: InForceView): Repair {
   return {
-    change: { state: 'closed', openUntil: 0, ...withinBounds(policy, params, 'closed') },
+    change: { state: 'closed', ...withinBounds(policy, params, 'closed') },
     cause: 'settle',
     reason: 'trip_over',
     sentence: `The open time is over and in mode ${params.mode} no law probes: rate ${params.rate}/s is back after ${view.state}.`,
+  };
+}
+
+/** Outside `auto` nothing moves the limits but people: once nobody holds them, the policy's numbers are in force. */
+function policyNumbers(policy: Policy, params: Params): Repair | null {
+  const { rate, capacity, inFlightMax = 0 } = policy.limiter;
+  const same =
+    params.rate === rate && params.capacity === capacity && params.inFlightMax === inFlightMax;
+  if (same) return null;
+  return {
+    change: { rate, capacity, inFlightMax },
+    cause: 'settle',
+    reason: 'policy_numbers',
+    sentence: `Mode ${params.mode} enforces the policy's own numbers and nobody holds others: rate ${params.rate}/s → ${rate}/s.`,
   };
 }
 

@@ -50,8 +50,9 @@ export function heldBy(params: Params, nowMs: number): InForceView['held'] {
 
 /** A hold whose time is over but whose fields still stand: the owner clears them in an entry of its own. */
 export function lapsedHold(params: Params, nowMs: number): 'pinned' | 'frozen' | null {
-  if (params.pinnedUntil > 0 && params.pinnedUntil <= nowMs) return 'pinned';
-  return params.frozenUntil > 0 && params.frozenUntil <= nowMs ? 'frozen' : null;
+  if (heldBy(params, nowMs) !== 'none') return null;
+  if (params.pinnedUntil > 0) return 'pinned';
+  return params.frozenUntil > 0 ? 'frozen' : null;
 }
 
 function stateSince(

@@ -9,7 +9,7 @@ import {
 import type { Actor, EntryValues } from '../actuate/entry.js';
 import type { Lease } from '../actuate/lease.js';
 import type { Clock } from '../clock.js';
-import type { Decision, InForceView } from '../decide/types.js';
+import type { Decision } from '../decide/types.js';
 import type { Logger } from '../log.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { ParamChange, Params } from '../redis/params.js';
@@ -159,24 +159,11 @@ export function createWriter(deps: WriterDeps) {
   return { change, beat, note };
 }
 
-/** A decision as params: a new trip counts a generation and says until when it is open. */
-export function changeOf(
-  decision: Decision,
-  params: Params,
-  view: InForceView,
-  nowMs: number,
-): ParamChange {
-  const { state, rate, capacity, inFlightMax } = decision;
+/** A decision as params; the script itself counts the generation of a trip and says until when it is open. */
+export function changeOf(decision: Decision): ParamChange {
+  const { state, rate, capacity, inFlightMax, openForMs } = decision;
   const change: ParamChange = { state, rate, capacity, inFlightMax };
-  if (state !== 'open') return { ...change, openUntil: 0 };
-  if (view.state === 'open') return change;
-  const openForMs = decision.openForMs ?? params.openForMs;
-  return {
-    ...change,
-    generation: params.generation + 1,
-    openForMs,
-    openUntil: Math.floor(nowMs) + openForMs,
-  };
+  return state === 'open' && openForMs !== undefined ? { ...change, openForMs } : change;
 }
 
 function valuesOf(change: ParamChange): Partial<EntryValues> {

@@ -1,0 +1,63 @@
+/** Which policy file is adopted when a daemon starts: new ones are, old versions beside a living leader are not. Stage: daemon. */
+import { type RedisClient, readParams } from '../actuate/actuator.js';
+import { adopt, type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
+import { FlyballError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { limiterKeys } from '../redis/keys.js';
+import { logAdoption } from './limiter.js';
+
+export interface StartAdoption {
+  redis: RedisClient;
+  prefix: string;
+  owner: string;
+  leaseMs: number;
+  nowMs: number;
+  log: Logger;
+}
+
+/** A person or another daemon may write between read and write; a start tries this often. */
+const ATTEMPTS = 5;
+
+/**
+ * Adopts the file's policy unless it is adopted already, waits for `flyball apply`, or is an earlier version
+ * while another daemon leads: then this daemon's files are behind, and it reports drift.
+ */
+export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy): Promise<void> {
+  const { redis, prefix, owner, leaseMs, nowMs, log } = options;
+  const { name } = loaded.policy.limiter;
+  const address = policyAddress(loaded.policy, prefix);
+  const keys = limiterKeys(address);
+  for (let attempt = 1; ; attempt++) {
+    const { params } = await readParams(redis, address);
+    if (params !== null && params.policyHash !== loaded.hash) {
+      if (loaded.policy.reload === 'apply') {
+        log.warn(
+          { event: 'policy_pending', limiter: name, file: loaded.file },
+          `${loaded.file} differs from the adopted policy of ${name} and waits for \`flyball apply\`.`,
+        );
+        return;
+      }
+      const led = (await redis.exists(keys.lease)) === 1;
+      const earlier = (await redis.exists(keys.policyVersion(loaded.hash))) === 1;
+      if (led && earlier) {
+        log.warn(
+          { event: 'policy_drift', limiter: name, file: loaded.file },
+          `${loaded.file} is an earlier version of the adopted policy of ${name}, and another daemon leads: it is not adopted.`,
+        );
+        return;
+      }
+    }
+    const outcome = await adopt(redis, loaded, {
+      actor: { kind: 'autopilot', name: owner },
+      leaseMs,
+      nowMs,
+      prefix,
+    });
+    if (outcome.status === 'refused' && outcome.reason === 'write' && attempt < ATTEMPTS) continue;
+    logAdoption(log, name, loaded, outcome);
+    if (outcome.status === 'refused' && outcome.reason === 'group') {
+      throw new FlyballError('FLYBALL_E_POLICY_GROUP', outcome.sentence);
+    }
+    return;
+  }
+}

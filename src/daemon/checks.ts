@@ -1,0 +1,53 @@
+/** What liveness, readiness and health mean for this daemon. Stage: daemon. */
+import type { Redis } from 'ioredis';
+import type { HealthChecks } from '../report/http.js';
+import type { ManagedLimiter } from './limiter.js';
+import type { Loop } from './loop.js';
+import type { PolicyFiles } from './policy-files.js';
+
+const PING_MS = 1000;
+
+export function healthChecks(daemon: {
+  loop: Loop;
+  redis: Redis;
+  policies: PolicyFiles;
+  limiters: ReadonlyMap<string, ManagedLimiter>;
+  closing: () => boolean;
+}): HealthChecks {
+  const { loop, redis, policies, limiters, closing } = daemon;
+  return {
+    live: {
+      loop: () => (loop.alive() || closing() ? null : 'no tick within three periods'),
+    },
+    ready: {
+      running: () => (closing() ? 'stopping' : null),
+      redis: () => answers(redis),
+      policies() {
+        if (limiters.size === 0) return 'nothing is managed yet';
+        const unread = [...limiters].filter(([, limiter]) => limiter.adoptedHash === null);
+        return unread.length === 0
+          ? null
+          : `adopted policy not read yet: ${unread.map(([name]) => name).join(', ')}`;
+      },
+    },
+    degraded: {
+      'policy files'() {
+        const [first] = policies.faults;
+        if (first === undefined) return null;
+        return `${policies.faults.length} fault(s), the adopted policies stay in force; first: ${first.file}: ${first.field} ${first.message}`;
+      },
+    },
+  };
+}
+
+async function answers(redis: Redis): Promise<string | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((ok) => {
+    timer = setTimeout(ok, PING_MS, `no answer within ${PING_MS} ms`);
+  });
+  const asked = redis.ping().then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,210 @@
+/** The daemon put together: policies, Redis, limiters, loop, HTTP; and taken apart in the reverse order. Stage: daemon. */
+
+import { policyAddress } from '../actuate/adopt.js';
+import { createOwnerId } from '../actuate/lease.js';
+import { type Clock, systemClock } from '../clock.js';
+import { FlyballError, PolicyError } from '../errors.js';
+import type { Logger } from '../log.js';
+import type { LimiterAddress } from '../redis/keys.js';
+import { createApp, type HttpServer, listen } from '../report/http.js';
+import { createMetrics } from '../report/metrics.js';
+import { adoptAtStart } from './adoption.js';
+import { healthChecks } from './checks.js';
+import type { DaemonConfig } from './config.js';
+import { announce, registeredLimiters, withdraw } from './fleet.js';
+import { createManagedLimiter, type ManagedLimiter } from './limiter.js';
+import { createLoop } from './loop.js';
+import { createPolicyFiles } from './policy-files.js';
+import { openRedis } from './redis.js';
+
+export interface DaemonOptions {
+  config: DaemonConfig;
+  env: NodeJS.ProcessEnv;
+  log: Logger;
+  /** May it start a private Redis when no URL is given? Default true. */
+  embedded?: boolean;
+  /** One turn of every limiter, no loop, no HTTP. */
+  once?: boolean;
+  clock?: Clock;
+}
+
+export interface Daemon {
+  readonly owner: string;
+  /** Address of the HTTP server; empty with `once`. */
+  readonly http: string;
+  /** Not ready → no new ticks → running turns end → leases released → HTTP closed → Redis quit. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Time one policy file may take to load, at start and later. */
+const POLICY_DEADLINE_MS = 10_000;
+
+/** Starts in an order that leaves nothing behind when a step fails: files, Redis, HTTP, adoption, loop. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { config, env, log, embedded = true, once = false, clock = systemClock } = options;
+  const { prefix, tickMs, leaseMs } = config;
+  const owner = createOwnerId(config.name);
+  const metrics = createMetrics(config.name);
+  const policies = createPolicyFiles({
+    paths: config.policies,
+    deadlineMs: POLICY_DEADLINE_MS,
+    log,
+    metrics,
+  });
+  await policies.load();
+  if (policies.faults.length > 0) throw new PolicyError(policies.faults);
+
+  const { redis, close: closeRedis } = await openRedis(config, { env, embedded, log });
+  const limiters = new Map<string, ManagedLimiter>();
+  const failing = new Set<string>();
+  let closing: Promise<void> | null = null;
+  let http: HttpServer | null = null;
+  let housekeeping: NodeJS.Timeout | null = null;
+
+  const loop = createLoop({
+    tickMs,
+    clock,
+    tasks: () =>
+      [...limiters].map(([name, limiter]) => ({
+        name,
+        run: async () => {
+          await limiter.tick();
+          metrics.redisUp.set(1);
+          if (failing.delete(name)) log.info({ event: 'tick_recovered', limiter: name });
+        },
+      })),
+    onError: tickFailed,
+    onOverrun: (limiter) => metrics.overruns.inc({ limiter }),
+  });
+
+  /** Told once until it works again: an outage of Redis is one line, not one a second. */
+  function tickFailed(limiter: string, error: unknown): void {
+    metrics.errors.inc({ limiter });
+    const { message } = error as Error;
+    if (error instanceof FlyballError) metrics.auditFailures.inc({ limiter });
+    else metrics.redisUp.set(0);
+    if (failing.has(limiter)) return;
+    failing.add(limiter);
+    log.error(
+      { event: 'tick_failed', limiter, err: error },
+      `The turn of ${limiter} failed: ${message}`,
+    );
+  }
+
+  function manage(address: LimiterAddress): void {
+    if (limiters.has(address.name)) return;
+    const deps = { redis, address, owner, tickMs, leaseMs, clock, env, log, metrics };
+    const fileState = (hash: string) => stateOfFile(address.name, hash);
+    limiters.set(address.name, createManagedLimiter({ ...deps, fileState }, null));
+  }
+
+  function stateOfFile(name: string, adoptedHash: string) {
+    const file = policies.files.get(name);
+    const faults = policies.faults.map(
+      ({ file, field, message }) => `${file}: ${field} ${message}`,
+    );
+    if (file === undefined) return { file: 'none' as const, faults };
+    const differs = file.policy.reload === 'apply' ? ('pending' as const) : ('drift' as const);
+    const state = file.hash === adoptedHash ? ('same' as const) : differs;
+    metrics.policyDrift.set({ limiter: name }, state === 'same' ? 0 : 1);
+    return { file: state, faults };
+  }
+
+  async function adoptFiles(): Promise<void> {
+    for (const loaded of policies.files.values()) {
+      const nowMs = clock.nowMs();
+      await adoptAtStart({ redis, prefix, owner, leaseMs, nowMs, log }, loaded);
+      manage(policyAddress(loaded.policy, prefix));
+    }
+    for (const address of await registeredLimiters(redis, prefix)) manage(address);
+  }
+
+  /** Changed files, limiters registered by others, and this daemon's own record: every few seconds. */
+  async function housekeep(): Promise<void> {
+    for (const loaded of await policies.poll()) {
+      const { name } = loaded.policy.limiter;
+      if (loaded.policy.reload === 'auto') {
+        manage(policyAddress(loaded.policy, prefix));
+        limiters.get(name)?.offer(loaded);
+      } else {
+        log.warn(
+          { event: 'policy_pending', limiter: name, file: loaded.file },
+          `${loaded.file} has changed and waits for \`flyball apply\`.`,
+        );
+      }
+    }
+    for (const address of await registeredLimiters(redis, prefix)) manage(address);
+    await announce(redis, prefix, owner, {
+      name: config.name,
+      http: http?.address ?? '',
+      atMs: clock.nowMs(),
+      leads: [...limiters].filter(([, limiter]) => limiter.leads).map(([name]) => name),
+      policyFaults: policies.faults.length,
+    });
+  }
+
+  function scheduleHousekeeping(): void {
+    housekeeping = setTimeout(() => {
+      housekeep()
+        .catch((error) => log.debug({ event: 'housekeeping_failed', err: error }))
+        .finally(() => {
+          if (closing === null) scheduleHousekeeping();
+        });
+    }, config.reloadMs);
+  }
+
+  async function shutDown(): Promise<void> {
+    if (housekeeping !== null) clearTimeout(housekeeping);
+    await loop.stop();
+    for (const [name, limiter] of limiters) {
+      await limiter
+        .close()
+        .catch((error) => log.warn({ event: 'release_failed', limiter: name, err: error }));
+    }
+    await withdraw(redis, prefix, owner).catch(() => {});
+    await http?.close();
+    await closeRedis();
+    log.info({ event: 'stopped' }, `${owner} has stopped.`);
+  }
+
+  function close(): Promise<void> {
+    closing ??= shutDown();
+    return closing;
+  }
+
+  try {
+    if (!once) {
+      const checks = healthChecks({
+        loop,
+        redis,
+        policies,
+        limiters,
+        closing: () => closing !== null,
+      });
+      http = await listen(createApp(checks, metrics), config.httpHost, config.httpPort);
+      log.info({ event: 'http', address: http.address }, `Health and metrics at ${http.address}.`);
+    }
+    await adoptFiles();
+    log.info(
+      { event: 'started', name: config.name, limiters: [...limiters.keys()], tickMs, leaseMs },
+      `${owner} runs ${limiters.size} limiter(s).`,
+    );
+    if (once) {
+      for (const limiter of limiters.values()) await limiter.tick();
+    } else {
+      loop.start();
+      await housekeep();
+      scheduleHousekeeping();
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    owner,
+    get http() {
+      return http?.address ?? '';
+    },
+    close,
+  };
+}

@@ -1,0 +1,99 @@
+/** The policy files of this daemon, watched by content; a broken one is told and changes nothing. Stage: daemon. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatFault, type PolicyFault } from '../errors.js';
+import type { Logger } from '../log.js';
+import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
+import type { Metrics } from '../report/metrics.js';
+
+export interface PolicyFiles {
+  /** By limiter, as last loaded without fault; a file that broke later keeps its last good version here. */
+  readonly files: ReadonlyMap<string, LoadedPolicy>;
+  /** Faults of the last reading. */
+  readonly faults: readonly PolicyFault[];
+  /** Reads all files; the ones that differ from what was loaded before are returned. */
+  load(): Promise<LoadedPolicy[]>;
+  /** Reads again only if some content has changed. */
+  poll(): Promise<LoadedPolicy[]>;
+}
+
+const READ = /\.(?:ts|mts|js|mjs|json)$/;
+
+export function createPolicyFiles(options: {
+  paths: readonly string[];
+  deadlineMs: number;
+  log: Logger;
+  metrics: Metrics;
+}): PolicyFiles {
+  const { paths, deadlineMs, log, metrics } = options;
+  const files = new Map<string, LoadedPolicy>();
+  let faults: readonly PolicyFault[] = [];
+  let digest = '';
+
+  async function load(): Promise<LoadedPolicy[]> {
+    // Taken first: what changes while files are evaluated is seen by the next poll.
+    const read = contentDigest(paths);
+    const result = await loadPolicies(paths, { deadlineMs });
+    digest = read;
+    faults = result.faults;
+    metrics.policyLoadSuccess.set(faults.length === 0 ? 1 : 0);
+    metrics.policyFaults.set(faults.length);
+    const changed: LoadedPolicy[] = [];
+    for (const loaded of result.loaded) {
+      const { name } = loaded.policy.limiter;
+      if (files.get(name)?.hash !== loaded.hash) changed.push(loaded);
+      files.set(name, loaded);
+    }
+    return changed;
+  }
+
+  return {
+    files,
+    get faults() {
+      return faults;
+    },
+    load,
+    async poll() {
+      if (contentDigest(paths) === digest) return [];
+      const changed = await load();
+      for (const fault of faults) {
+        log.error(
+          { event: 'policy_fault', file: fault.file, field: fault.field },
+          `${formatFault(fault)} The adopted policy stays in force.`,
+        );
+      }
+      if (faults.length === 0) log.info({ event: 'policies_read', changed: changed.length });
+      return changed;
+    },
+  };
+}
+
+/** One hash over names and bytes; helper files beside the policies count too. What cannot be read counts as such. */
+function contentDigest(paths: readonly string[]): string {
+  const hash = createHash('sha256');
+  const add = (file: string) => {
+    let content: Buffer | string;
+    try {
+      content = readFileSync(file);
+    } catch (error) {
+      content = (error as NodeJS.ErrnoException).code ?? 'unreadable';
+    }
+    hash.update(`${file}\0`).update(createHash('sha256').update(content).digest());
+  };
+  for (const path of paths) {
+    let names: string[] = [];
+    try {
+      if (statSync(path).isDirectory()) {
+        names = readdirSync(path)
+          .filter((name) => READ.test(name))
+          .sort();
+      }
+    } catch {
+      // A folder that is gone is a content of its own: `add` records why it cannot be read.
+    }
+    if (names.length === 0) add(path);
+    for (const name of names) add(join(path, name));
+  }
+  return hash.digest('hex');
+}

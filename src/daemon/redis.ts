@@ -1,0 +1,73 @@
+/** The daemon's Redis: given or embedded, reached within a bounded wait, with what is unfit said aloud. Stage: daemon. */
+import type { Redis } from 'ioredis';
+import type { Logger } from '../log.js';
+import { redactUrl } from '../log.js';
+import {
+  awaitRedis,
+  connect,
+  type RedisTarget,
+  resolveDataDir,
+  resolveRedis,
+} from '../redis/connect.js';
+import { startEmbeddedRedis } from '../redis/embedded.js';
+import type { DaemonConfig } from './config.js';
+
+export interface DaemonRedis {
+  redis: Redis;
+  /** Ends the connection, and the embedded server if this was its last user. */
+  close(): Promise<void>;
+}
+
+/** `embedded` false: never start a server; an embedded one that lives already may still be used. */
+export async function openRedis(
+  config: DaemonConfig,
+  options: { env: NodeJS.ProcessEnv; embedded: boolean; log: Logger },
+): Promise<DaemonRedis> {
+  const { env, embedded, log } = options;
+  const { dataDir, redisWaitMs: deadlineMs } = config;
+  let release = async () => {};
+  let target: RedisTarget;
+  if (config.redisUrl === undefined && embedded) {
+    const server = await startEmbeddedRedis({ dataDir: resolveDataDir({ dataDir, env }), log });
+    release = server.release;
+    target = { url: server.url, source: 'embedded' };
+  } else {
+    target = resolveRedis({ url: config.redisUrl, dataDir, env });
+  }
+  const redis = connect({ url: target.url, name: 'daemon', dataDir, env });
+  try {
+    await awaitRedis(redis, { url: target.url, deadlineMs });
+  } catch (error) {
+    redis.disconnect();
+    await release();
+    throw error;
+  }
+  log.info(
+    { event: 'redis_used', source: target.source, address: redactUrl(target.url) },
+    `Using ${target.source === 'embedded' ? 'the embedded Redis' : 'Redis'} at ${redactUrl(target.url)}.`,
+  );
+  await warnOfEviction(redis, log);
+  return {
+    redis,
+    async close() {
+      await Promise.race([redis.quit().catch(() => {}), pause(1000)]);
+      redis.disconnect();
+      await release();
+    },
+  };
+}
+
+/** Params have no TTL, so only an `allkeys-*` policy can throw them away. */
+async function warnOfEviction(redis: Redis, log: Logger): Promise<void> {
+  const memory = await redis.info('memory').catch(() => '');
+  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
+  if (!policy?.startsWith('allkeys')) return;
+  log.warn(
+    { event: 'redis_eviction', policy },
+    `Redis evicts by ${policy}: params, audit log and policies can be thrown away when memory is short. Set maxmemory-policy to noeviction or volatile-ttl.`,
+  );
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((ok) => setTimeout(ok, ms).unref());
+}
