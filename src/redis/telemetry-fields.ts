@@ -14,6 +14,8 @@ export const FIELD = {
   offered: 'off',
   admitted: 'adm',
   denied: (reason: string) => `d:${reason}`,
+  /** Shadow mode: admitted, though the limit would have denied it. */
+  wouldDeny: (reason: string) => `sd:${reason}`,
   ok: 'ok',
   failed: 'err',
   timedOut: 'to',

@@ -1,0 +1,156 @@
+/** The answer to one take: what, why, until when; and the place to report how the request ended. Stage: enforce. */
+import { FlyballError, FlyballTypeError } from '../errors.js';
+import type { TakeReason } from '../redis/calls.js';
+import type { LimiterState } from '../redis/params.js';
+import { show } from './arguments.js';
+import type { Slot } from './in-flight.js';
+import type { Outcome, OutcomeInfo } from './recorder.js';
+
+/**
+ * Why. Beside the reasons of the script: `in_flight` (this process's part of the cap is used up) and
+ * `redis_away` (Redis did not answer in time and `onRedisError` is `closed`).
+ */
+export type DecisionReason = TakeReason | 'in_flight' | 'redis_away';
+
+/** Which limit denied; null on admission. */
+export type LimitName = 'rate' | 'subject' | 'in_flight' | 'breaker' | 'reserve' | 'cost' | 'redis';
+
+/**
+ * Who decided: `redis` by the params in force; `unmanaged` Redis, by numbers passed along since there are no
+ * params; `local`, `open`, `closed` without Redis.
+ */
+export type DecisionSource = 'redis' | 'unmanaged' | 'local' | 'open' | 'closed';
+
+export interface TakeDecision {
+  readonly allowed: boolean;
+  readonly reason: DecisionReason;
+  readonly limit: LimitName | null;
+  /** Whole tokens left in the tighter of the buckets. */
+  readonly remaining: number;
+  /** ms until the same take could pass; null when it never can, or nobody knows. 0 on admission. */
+  readonly retryAfterMs: number | null;
+  readonly revision: number;
+  readonly epoch: number;
+  readonly state: LimiterState;
+  /** The breaker's generation at admission: an outcome of an older one is ignored. */
+  readonly generation: number;
+  readonly source: DecisionSource;
+  /** Shadow mode: what enforcement would have answered. Else equal to `allowed`. */
+  readonly wouldAllow: boolean;
+  readonly subject: string | null;
+  /** Adds to what `done` reports, for code deeper down that knows the upstream or the database wait. */
+  note(info: OutcomeInfo): void;
+  /** The request has ended. Call it once; later calls change nothing. On a denial it does nothing. */
+  done(outcome?: Outcome, info?: OutcomeInfo): void;
+}
+
+export interface DecisionFields {
+  allowed: boolean;
+  wouldAllow: boolean;
+  reason: DecisionReason;
+  remaining: number;
+  retryAfterMs: number | null;
+  revision: number;
+  epoch: number;
+  state: LimiterState;
+  generation: number;
+  source: DecisionSource;
+  subject: string | null;
+}
+
+/** Told when an admitted request ends. */
+export type Finish = (
+  outcome: Outcome,
+  info: OutcomeInfo | undefined,
+  generation: number,
+  startedMs: number,
+  slot: Slot | null,
+) => void;
+
+const LIMIT_OF: Partial<Record<DecisionReason, LimitName>> = {
+  rate: 'rate',
+  subject: 'subject',
+  in_flight: 'in_flight',
+  breaker_open: 'breaker',
+  probe_budget: 'breaker',
+  reserve: 'reserve',
+  cost_exceeds_capacity: 'cost',
+  redis_away: 'redis',
+};
+
+export class Decision implements TakeDecision {
+  readonly allowed: boolean;
+  readonly wouldAllow: boolean;
+  readonly reason: DecisionReason;
+  readonly remaining: number;
+  readonly retryAfterMs: number | null;
+  readonly revision: number;
+  readonly epoch: number;
+  readonly state: LimiterState;
+  readonly generation: number;
+  readonly source: DecisionSource;
+  readonly subject: string | null;
+  #finish: Finish | null;
+  readonly #startedMs: number;
+  readonly #slot: Slot | null;
+  #info: OutcomeInfo | undefined = undefined;
+
+  constructor(fields: DecisionFields, finish: Finish | null, startedMs: number, slot: Slot | null) {
+    this.allowed = fields.allowed;
+    this.wouldAllow = fields.wouldAllow;
+    this.reason = fields.reason;
+    this.remaining = fields.remaining;
+    this.retryAfterMs = fields.retryAfterMs;
+    this.revision = fields.revision;
+    this.epoch = fields.epoch;
+    this.state = fields.state;
+    this.generation = fields.generation;
+    this.source = fields.source;
+    this.subject = fields.subject;
+    this.#finish = finish;
+    this.#startedMs = startedMs;
+    this.#slot = slot;
+  }
+
+  get limit(): LimitName | null {
+    return this.wouldAllow ? null : (LIMIT_OF[this.reason] ?? null);
+  }
+
+  note(info: OutcomeInfo): void {
+    this.#info = this.#info === undefined ? { ...info } : Object.assign(this.#info, info);
+  }
+
+  done(outcome: Outcome = 'ok', info?: OutcomeInfo): void {
+    if (this.#finish === null) return;
+    if (
+      outcome !== 'ok' &&
+      outcome !== 'failed' &&
+      outcome !== 'timed_out' &&
+      outcome !== 'cancelled'
+    ) {
+      throw new FlyballTypeError(
+        'FLYBALL_E_ENFORCE_OUTCOME',
+        `outcome is ${show(outcome)}. Use 'ok', 'failed', 'timed_out' or 'cancelled'.`,
+      );
+    }
+    const finish = this.#finish;
+    this.#finish = null;
+    let all = info;
+    if (this.#info !== undefined) all = info ? { ...this.#info, ...info } : this.#info;
+    finish(outcome, all, this.generation, this.#startedMs, this.#slot);
+  }
+}
+
+/** `run` was denied: nothing was called. */
+export class FlyballDeniedError extends FlyballError {
+  readonly decision: TakeDecision;
+
+  constructor(limiter: string, decision: TakeDecision) {
+    const again =
+      decision.retryAfterMs === null
+        ? ''
+        : ` It can pass in ${Math.ceil(decision.retryAfterMs)} ms.`;
+    super('FLYBALL_E_ENFORCE_DENIED', `limiter ${limiter} denied: ${decision.reason}.${again}`);
+    this.decision = decision;
+  }
+}

@@ -1,0 +1,73 @@
+/** Sends a second's telemetry in one pipeline of HINCRBY and one PEXPIRE; what cannot be sent is dropped, counted. Stage: enforce. */
+import type { Clock } from '../clock.js';
+import { FIELD, TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
+import type { KeyFinder } from './address.js';
+import type { InFlight } from './in-flight.js';
+import { binOf } from './latency-bins.js';
+import type { Link } from './link.js';
+import type { RedisClient } from './options.js';
+import type { PoolGauge } from './pool-gauge.js';
+import type { Recorder } from './recorder.js';
+import type { RedisTime } from './redis-time.js';
+import type { Stats } from './stats.js';
+
+/** Telemetry may wait longer than a decision: nobody waits for it. */
+const FLUSH_DEADLINE_MS = 500;
+
+export interface FlushOptions {
+  redis: RedisClient;
+  link: () => Link;
+  finder: KeyFinder;
+  time: RedisTime;
+  recorder: Recorder;
+  inFlight: InFlight;
+  pool: PoolGauge;
+  stats: Stats;
+  clock: Clock;
+  processId: string;
+}
+
+/**
+ * An interval is sent once or never: a failed flush may have been applied, and the counts of an outage sent
+ * after it would look like a burst. So memory stays bounded, and nothing is counted twice.
+ */
+export function createFlush(options: FlushOptions): () => Promise<void> {
+  const { redis, finder, time, recorder, inFlight, pool, stats, clock, processId } = options;
+
+  return async function flush() {
+    const nowMs = clock.monotonicMs();
+    const redisMs = time.nowMs(nowMs);
+    const keys = finder.keys;
+    const sendable = options.link().up && redisMs !== null && keys !== null;
+    const fields: [string, number][] = [];
+    recorder.drain((field, count) => fields.push([field, count]));
+    if (!sendable) {
+      if (fields.length > 0) stats.telemetryDropped += 1;
+      return;
+    }
+    fields.push([FIELD.flushes, 1], [FIELD.process(processId), 1]);
+    if (inFlight.reports) fields.push([FIELD.reportingProcess(processId), 1]);
+    if (inFlight.inUse > 0) {
+      fields.push(
+        [FIELD.inFlight, inFlight.inUse],
+        [FIELD.oldest(binOf(inFlight.oldestMs(nowMs))), 1],
+      );
+    }
+    const waiting = pool.take(nowMs);
+    if (waiting !== null) {
+      fields.push([FIELD.poolWaiting, Math.round(waiting)], [FIELD.poolFlushes, 1]);
+    }
+    const key = keys.telemetry(Math.floor(redisMs / 1000));
+    try {
+      await options.link().within(nowMs + FLUSH_DEADLINE_MS, async () => {
+        const pipeline = redis.pipeline();
+        for (const [field, count] of fields) pipeline.hincrby(key, field, count);
+        pipeline.pexpire(key, TELEMETRY_TTL_MS);
+        const failed = (await pipeline.exec())?.find(([error]) => error);
+        if (failed?.[0]) throw failed[0];
+      });
+    } catch {
+      stats.telemetryDropped += 1;
+    }
+  };
+}

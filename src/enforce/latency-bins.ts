@@ -1,0 +1,42 @@
+/** Log-spaced latency counts in typed arrays: adding costs no allocation, draining only what was touched. Stage: enforce. */
+import { GAMMA, MAX_BIN, MIN_BIN } from '../sense/readings.js';
+
+const BINS = MAX_BIN - MIN_BIN + 1;
+const PER_LOG = 1 / Math.log(GAMMA);
+
+/** Log-spaced counts and their sum; knows which bins were touched, so that a flush costs only those. */
+export interface LatencyBins {
+  add(ms: number): void;
+  each(visit: (bin: number, count: number) => void): void;
+  sumMs(): number;
+  clear(): void;
+}
+
+export function binOf(ms: number): number {
+  if (!(ms > 0)) return MIN_BIN;
+  const bin = Math.ceil(Math.log(ms) * PER_LOG);
+  return Math.min(MAX_BIN, Math.max(MIN_BIN, bin));
+}
+
+export function createLatencyBins(): LatencyBins {
+  const counts = new Uint32Array(BINS);
+  const touched = new Uint16Array(BINS);
+  let used = 0;
+  let sum = 0;
+  return {
+    add(ms) {
+      const index = binOf(ms) - MIN_BIN;
+      if (counts[index]!++ === 0) touched[used++] = index;
+      sum += ms;
+    },
+    each(visit) {
+      for (let i = 0; i < used; i++) visit(touched[i]! + MIN_BIN, counts[touched[i]!]!);
+    },
+    sumMs: () => sum,
+    clear() {
+      for (let i = 0; i < used; i++) counts[touched[i]!] = 0;
+      used = 0;
+      sum = 0;
+    },
+  };
+}

@@ -1,0 +1,156 @@
+/** The SDK: a named limiter whose numbers live in Redis; takes, counts in flight, reports how requests ended. Stage: enforce. */
+import { randomBytes } from 'node:crypto';
+import { FlyballError } from '../errors.js';
+import type { FallbackNumbers, Priority } from '../redis/calls.js';
+import {
+  checkCost,
+  checkOnRedisError,
+  checkPriority,
+  checkSubject,
+  type OnRedisError,
+} from './arguments.js';
+import { FlyballDeniedError, type TakeDecision } from './decision.js';
+import type { LimiterOptions } from './options.js';
+import { codeOf, type Outcome } from './recorder.js';
+import type { LimiterStats } from './stats.js';
+import type { Attributes } from './subject-template.js';
+import { createWiring } from './wiring.js';
+
+export interface TakeOptions {
+  /** Tokens, > 0, at most 6 decimals. Default 1. */
+  cost?: number;
+  /** `sheddable` leaves a reserve to `default`, and that to `critical`. Default `default`. */
+  priority?: Priority;
+  /** Aborting rejects with its reason; before the call is sent, nothing is taken. */
+  signal?: AbortSignal;
+  /** Overrides the limiter's for this take. */
+  onRedisError?: OnRedisError;
+}
+
+export interface Limiter {
+  readonly name: string;
+  /**
+   * Take tokens. Resolves within the deadline, admitted or denied, whether Redis answers or not; rejects only
+   * for misuse (a `FlyballTypeError`), an aborted signal, or after `close`. Call `done` on what was admitted.
+   */
+  take(subject?: string | null, options?: TakeOptions): Promise<TakeDecision>;
+  /**
+   * Take, call `fn`, report how it ended. Denied: rejects with `FlyballDeniedError` and calls nothing. A thrown
+   * `AbortError` counts as cancelled, a `TimeoutError` as timed out, anything else as failed.
+   */
+  run<T>(
+    subject: string | null | undefined,
+    fn: (decision: TakeDecision) => T | Promise<T>,
+    options?: TakeOptions,
+  ): Promise<T>;
+  /** Look without taking. */
+  peek(subject?: string | null): Promise<TakeDecision>;
+  /** How many requests wait for a pool connection now, or a function that tells at each flush. */
+  reportPool(waiting: number | (() => number)): void;
+  /** From now on the in-flight cap binds this process: every admitted request will call `done`. */
+  expectCompletions(): void;
+  /** The `perSubject.subject` template filled; a missing attribute falls to `ip:<address>`. Null without a template. */
+  subjectFor(attributes: Attributes, ip: string): string | null;
+  /** Attributes that the template needs, beside `ip`. */
+  readonly attributes: readonly string[];
+  /** Numbers in force as last seen, else those that were given. Subject rate -1: no subject bucket. */
+  numbers(): FallbackNumbers & { mode: 'off' | 'shadow' | 'recommend' | 'auto' };
+  stats(): LimiterStats;
+  /** Sends the last telemetry, gives the in-flight share back, closes the connection unless it is yours. */
+  close(): Promise<void>;
+}
+
+/** Create a limiter. It connects in the background; see `LimiterOptions` for every default. */
+export function createLimiter(options: LimiterOptions): Limiter {
+  const wired = createWiring(
+    options,
+    `${process.pid.toString(36)}-${randomBytes(5).toString('hex')}`,
+  );
+  const { resolved, decider, inFlight, view, stats, pool, warn } = wired;
+  const template = resolved.template;
+  let closing: Promise<void> | null = null;
+
+  function open(): void {
+    if (closing) {
+      throw new FlyballError(
+        'FLYBALL_E_ENFORCE_CLOSED',
+        `limiter ${resolved.name} is closed. Create it once per process and close it last.`,
+      );
+    }
+  }
+
+  async function take(subject?: string | null, take: TakeOptions = {}): Promise<TakeDecision> {
+    open();
+    const { cost = 1, priority = 'default', onRedisError = resolved.onRedisError, signal } = take;
+    checkSubject(subject);
+    checkCost(cost);
+    checkPriority(priority);
+    checkOnRedisError(onRedisError);
+    signal?.throwIfAborted();
+    return decider.decide({ subject: subject ?? null, cost, priority, onRedisError, signal });
+  }
+
+  return {
+    name: resolved.name,
+    take,
+    async run(subject, fn, options) {
+      inFlight.setReports();
+      const decision = await take(subject, options);
+      if (!decision.allowed) throw new FlyballDeniedError(resolved.name, decision);
+      try {
+        const result = await fn(decision);
+        decision.done('ok');
+        return result;
+      } catch (error) {
+        const code = codeOf(error);
+        decision.done(outcomeOf(error), code === undefined ? undefined : { code });
+        throw error;
+      }
+    },
+    async peek(subject) {
+      open();
+      checkSubject(subject);
+      return decider.peek(subject ?? null, resolved.onRedisError);
+    },
+    reportPool: (waiting) => pool.report(waiting, resolved.clock.monotonicMs()),
+    expectCompletions: () => inFlight.setReports(),
+    attributes: template ? template.attributes.filter((name) => name !== 'ip') : [],
+    subjectFor(attributes, ip) {
+      if (template === null) return null;
+      const subject = template.fill({ ip, ...attributes });
+      if (subject !== null) return subject;
+      stats.missingAttributes += 1;
+      warn(
+        'FLYBALL_W_MISSING_ATTRIBUTE',
+        `limiter ${resolved.name}: a request lacks an attribute of ${template.source}; its client address is the subject instead.`,
+      );
+      return `ip:${ip}`;
+    },
+    numbers: () => ({ ...(view.current ?? view.fallback()), mode: view.mode }),
+    stats: () => ({
+      ...stats.snapshot(),
+      calls: stats.calls,
+      late: stats.late,
+      overtaken: stats.overtaken,
+      redisErrors: stats.redisErrors,
+      outages: stats.outages,
+      redisUp: wired.link.up,
+      telemetryDropped: stats.telemetryDropped,
+      inFlight: inFlight.inUse,
+      share: Number.isFinite(inFlight.share) ? inFlight.share : null,
+      processes: view.processes,
+      abandoned: inFlight.abandoned,
+      missingAttributes: stats.missingAttributes,
+    }),
+    close() {
+      closing ??= wired.close();
+      return closing;
+    },
+  };
+}
+
+function outcomeOf(error: unknown): Outcome {
+  const name = (error as { name?: unknown } | null | undefined)?.name;
+  if (name === 'AbortError') return 'cancelled';
+  return name === 'TimeoutError' ? 'timed_out' : 'failed';
+}

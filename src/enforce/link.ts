@@ -1,0 +1,178 @@
+/** One Redis connection as the hot path sees it: each call ends at its deadline, an outage is paid for once. Stage: enforce. */
+import type { Clock } from '../clock.js';
+import { FlyballError } from '../errors.js';
+import type { RedisClient } from './options.js';
+
+/** Consecutive failures after which Redis counts as away … */
+const FAILURES_TO_DOWN = 3;
+/** … if nothing has answered for this many deadlines: one long pause under load is not an outage. */
+const SILENT_DEADLINES = 2;
+/** Probes in a row that must answer in time before calls go to Redis again. */
+const PROBES_TO_UP = 2;
+const PROBE_EVERY_MS = 100;
+/** A probe that is not answered is not repeated before this: a silent server must not collect a queue. */
+const PROBE_PATIENCE_MS = 2_000;
+
+/** Timers fire up to this late. */
+const TIMER_MS = 1;
+
+export type LinkEvent = 'down' | 'up' | 'lost';
+
+export interface LinkOptions {
+  redis: RedisClient;
+  deadlineMs: number;
+  clock: Clock;
+  /** A call that reads and charges nothing. */
+  probe: () => Promise<unknown>;
+  onEvent: (event: LinkEvent, cause: string) => void;
+}
+
+export interface Link {
+  /** False: do not call, decide without Redis. */
+  readonly up: boolean;
+  /** Run `call` when connected; rejects at monotonic `deadlineAtMs`, whatever the client library does. */
+  within<T>(deadlineAtMs: number, call: () => Promise<T>): Promise<T>;
+  close(): void;
+}
+
+export function createLink(options: LinkOptions): Link {
+  const { redis, deadlineMs, clock, probe, onEvent } = options;
+  let up = true;
+  let closed = false;
+  let failures = 0;
+  let goodProbes = 0;
+  let lastAnswerMs = Number.NEGATIVE_INFINITY;
+  let connecting: Promise<void> | undefined;
+  let probing: ReturnType<typeof setTimeout> | undefined;
+
+  const onClose = () => {
+    if (closed) return;
+    onEvent('lost', 'connection closed');
+    // Not at the first attempt to connect: a service may start a moment before its Redis.
+    if (lastAnswerMs !== Number.NEGATIVE_INFINITY) goDown('connection closed');
+  };
+  redis.on('close', onClose);
+
+  function goDown(cause: string) {
+    if (!up || closed) return;
+    up = false;
+    goodProbes = 0;
+    onEvent('down', cause);
+    scheduleProbe();
+  }
+
+  function failed(cause: string) {
+    failures += 1;
+    goodProbes = 0;
+    const silentMs = clock.monotonicMs() - lastAnswerMs;
+    if (failures >= FAILURES_TO_DOWN && silentMs >= SILENT_DEADLINES * deadlineMs) goDown(cause);
+  }
+
+  function answered() {
+    failures = 0;
+    lastAnswerMs = clock.monotonicMs();
+    if (up) return;
+    goodProbes += 1;
+    if (goodProbes < PROBES_TO_UP) return;
+    up = true;
+    onEvent('up', 'answers in time again');
+  }
+
+  function scheduleProbe() {
+    if (up || closed) return;
+    probing = setTimeout(runProbe, PROBE_EVERY_MS);
+    probing.unref();
+  }
+
+  async function runProbe() {
+    const call = ready() ? probe() : Promise.reject(new Error('not connected'));
+    // In time or not decides; but the next probe waits until this one has left the client's queue.
+    const settled = call.then(
+      () => {},
+      () => {},
+    );
+    try {
+      await expire(call, deadlineMs);
+      answered();
+    } catch (error) {
+      failed(String(error));
+      await expire(settled, PROBE_PATIENCE_MS).catch(() => {});
+    }
+    scheduleProbe();
+  }
+
+  function ready(): boolean {
+    return redis.status === 'ready';
+  }
+
+  /** One listener, however many calls wait. */
+  function connected(): Promise<void> {
+    if (redis.status === 'wait') redis.connect().catch(() => {});
+    connecting ??= new Promise((ok) =>
+      redis.once('ready', () => {
+        connecting = undefined;
+        ok();
+      }),
+    );
+    return connecting;
+  }
+
+  async function callOnceConnected<T>(deadlineAtMs: number, call: () => Promise<T>): Promise<T> {
+    await connected();
+    if (clock.monotonicMs() >= deadlineAtMs) throw new Error('connected too late');
+    return call();
+  }
+
+  return {
+    get up() {
+      return up;
+    },
+    async within(deadlineAtMs, call) {
+      try {
+        const leftMs = deadlineAtMs - TIMER_MS - clock.monotonicMs();
+        if (leftMs <= 0) throw new Error('no time left to ask');
+        const result = await expire(
+          ready() ? call() : callOnceConnected(deadlineAtMs, call),
+          leftMs,
+        );
+        answered();
+        return result;
+      } catch (error) {
+        failed(error instanceof Error ? error.message : String(error));
+        throw error;
+      }
+    },
+    close() {
+      closed = true;
+      clearTimeout(probing);
+      redis.off('close', onClose);
+    },
+  };
+}
+
+/**
+ * Reject after `ms`. A timer that fires late (the loop was busy) first lets the sockets speak: a reply that
+ * lies there already is an answer in time.
+ */
+export function expire<T>(promise: Promise<T>, ms: number): Promise<T> {
+  return new Promise<T>((ok, no) => {
+    const timer = setTimeout(
+      () =>
+        setImmediate(
+          no,
+          new FlyballError('FLYBALL_E_ENFORCE_DEADLINE', 'Redis did not answer in time'),
+        ),
+      Math.max(0, ms),
+    );
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        ok(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        no(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,137 @@
+/** What `createLimiter` is given, checked and with defaults filled in. Stage: enforce. */
+import type { Cluster, Redis } from 'ioredis';
+import { type Clock, systemClock } from '../clock.js';
+import { FlyballTypeError } from '../errors.js';
+import { assertName, DEFAULT_PREFIX } from '../redis/keys.js';
+import {
+  checkDuration,
+  checkNumber,
+  checkOnRedisError,
+  type OnRedisError,
+  show,
+} from './arguments.js';
+import { compileSubject, type SubjectTemplate } from './subject-template.js';
+
+export type RedisClient = Redis | Cluster;
+
+/**
+ * A limiter by name. The numbers in force come from Redis with every answer; those given here are used
+ * only until a first answer has been seen, and when Redis has no params for this name.
+ */
+export interface LimiterOptions {
+  /** `[a-z0-9][a-z0-9._-]{0,63}`: the `limiter.name` of its policy. */
+  name: string;
+  /** Fleet-wide tokens per second, until Redis says otherwise. Without it, unknown numbers admit all. */
+  rate?: number;
+  /** Most tokens held, fleet-wide. Default: one second's worth, at least 1. */
+  capacity?: number;
+  /** In-flight cap, fleet-wide. Default: none. */
+  inFlightMax?: number;
+  /** A second bucket for each subject. `subject` is the template that middleware fills: `'user:{userId}'`. */
+  perSubject?: { subject?: string; rate: number; capacity: number };
+  /** Used only while the registry in Redis does not know this limiter. */
+  group?: string;
+  /** Key prefix. Default `flyball`. */
+  prefix?: string;
+  /** Your own ioredis client; it is never closed here. */
+  redis?: RedisClient;
+  /** Default: FLYBALL_REDIS_URL, else the embedded server of `flyball run`. */
+  url?: string;
+  /** Longest time a decision takes, 1 … 60000 ms. Default 50. */
+  deadlineMs?: number;
+  /** When Redis does not answer: admit, deny, or decide here from the last numbers seen. Default `local`. */
+  onRedisError?: OnRedisError;
+  /**
+   * Does this process call `done()` for what it admits? Only then does the in-flight cap bind it. Default:
+   * from the first `done()`, `run()` or middleware on.
+   */
+  completions?: boolean;
+  /** A request that never reported completion gives its in-flight place back after this. Default 300000 ms. */
+  abandonedAfterMs?: number;
+  /** Told of what an operator should know, at most once a minute each. Default: `process.emitWarning`. */
+  onWarning?: (warning: { code: string; message: string }) => void;
+  clock?: Clock;
+}
+
+export interface ResolvedOptions {
+  name: string;
+  prefix: string;
+  group: string | undefined;
+  /** null: the caller gave no numbers. */
+  rate: number | null;
+  capacity: number;
+  inFlightMax: number;
+  subjectRate: number;
+  subjectCapacity: number;
+  template: SubjectTemplate | null;
+  deadlineMs: number;
+  onRedisError: OnRedisError;
+  completions: boolean;
+  abandonedAfterMs: number;
+  clock: Clock;
+}
+
+const KNOWN = new Set<string>([
+  'name',
+  'rate',
+  'capacity',
+  'inFlightMax',
+  'perSubject',
+  'group',
+  'prefix',
+  'redis',
+  'url',
+  'deadlineMs',
+  'onRedisError',
+  'completions',
+  'abandonedAfterMs',
+  'onWarning',
+  'clock',
+] satisfies (keyof LimiterOptions)[]);
+
+export function resolveOptions(options: LimiterOptions): ResolvedOptions {
+  for (const field of Object.keys(options)) {
+    if (!KNOWN.has(field)) {
+      throw new FlyballTypeError(
+        'FLYBALL_E_ENFORCE_OPTION',
+        `createLimiter does not know ${show(field)}. It takes ${[...KNOWN].join(', ')}.`,
+      );
+    }
+  }
+  assertName('limiter', options.name);
+  if (options.group !== undefined) assertName('group', options.group);
+  const { perSubject, rate, onRedisError = 'local' } = options;
+  checkOnRedisError(onRedisError);
+  if (options.capacity !== undefined && rate === undefined) {
+    throw new FlyballTypeError(
+      'FLYBALL_E_ENFORCE_OPTION',
+      `capacity is ${show(options.capacity)} but rate is missing. Give both, or neither.`,
+    );
+  }
+  const knownRate = rate === undefined ? null : checkNumber('rate', rate);
+  return {
+    name: options.name,
+    prefix: options.prefix ?? DEFAULT_PREFIX,
+    group: options.group,
+    rate: knownRate,
+    capacity:
+      options.capacity === undefined
+        ? Math.max(1, knownRate ?? 1)
+        : checkNumber('capacity', options.capacity),
+    inFlightMax:
+      options.inFlightMax === undefined ? 0 : checkNumber('inFlightMax', options.inFlightMax, true),
+    subjectRate: perSubject ? checkNumber('perSubject.rate', perSubject.rate) : -1,
+    subjectCapacity: perSubject ? checkNumber('perSubject.capacity', perSubject.capacity) : 0,
+    template: perSubject?.subject === undefined ? null : compileSubject(perSubject.subject),
+    deadlineMs: checkDuration('deadlineMs', options.deadlineMs ?? 50, 1, 60_000),
+    onRedisError,
+    completions: options.completions ?? false,
+    abandonedAfterMs: checkDuration(
+      'abandonedAfterMs',
+      options.abandonedAfterMs ?? 300_000,
+      1000,
+      86_400_000,
+    ),
+    clock: options.clock ?? systemClock,
+  };
+}

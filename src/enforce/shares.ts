@@ -1,0 +1,83 @@
+/** Asks Redis for this process's part of the in-flight cap: each second, at new numbers, and when it ran out. Stage: enforce. */
+import type { Clock } from '../clock.js';
+import type { InForce } from '../redis/calls.js';
+import { inFlight as inFlightScript } from '../redis/scripts.js';
+import type { KeyFinder } from './address.js';
+import type { InFlight } from './in-flight.js';
+import type { InForceView } from './in-force.js';
+import type { Link } from './link.js';
+import type { RedisClient } from './options.js';
+import type { RedisTime } from './redis-time.js';
+
+/** A process whose part is used up asks again at most this often. */
+const HUNGRY_EVERY_MS = 100;
+
+export interface Shares {
+  /** Ask now, or join the question under way; never rejects. */
+  refresh(deadlineAtMs: number): Promise<void>;
+  /** The cap just denied here: others may have room to spare. */
+  hungry(): void;
+  /** Give the part back. */
+  leave(deadlineAtMs: number): Promise<void>;
+}
+
+export interface SharesOptions {
+  redis: RedisClient;
+  link: () => Link;
+  finder: KeyFinder;
+  time: RedisTime;
+  view: InForceView;
+  inFlight: InFlight;
+  clock: Clock;
+  processId: string;
+  deadlineMs: number;
+  onReply: (inForce: InForce) => void;
+}
+
+export function createShares(options: SharesOptions): Shares {
+  const { redis, finder, time, view, inFlight, clock, processId, deadlineMs } = options;
+  let asking: Promise<void> | null = null;
+  let lastAskMs = Number.NEGATIVE_INFINITY;
+
+  /** `leaving`: gives the part back. */
+  function ask(deadlineAtMs: number, leaving = false): Promise<void> {
+    lastAskMs = clock.monotonicMs();
+    return options.link().within(deadlineAtMs, async () => {
+      const keys = finder.keys ?? (await finder.find());
+      const sentMs = clock.monotonicMs();
+      const reports = inFlight.reports && !leaving;
+      const need = leaving ? 0 : inFlight.takeNeed();
+      const reply = await inFlightScript(redis, {
+        keys,
+        processId,
+        need,
+        reports,
+        fallback: view.fallback(),
+      });
+      const receivedMs = clock.monotonicMs();
+      time.learn(reply.nowUs, sentMs, receivedMs);
+      if (reports || !inFlight.reports) inFlight.setShare(reply.share, sentMs);
+      view.seeProcesses(reply.processes);
+      options.onReply(reply.inForce);
+    });
+  }
+
+  function refresh(deadlineAtMs: number): Promise<void> {
+    asking ??= ask(deadlineAtMs)
+      .catch(() => {})
+      .finally(() => {
+        asking = null;
+      });
+    return asking;
+  }
+
+  return {
+    refresh,
+    hungry() {
+      const nowMs = clock.monotonicMs();
+      if (!options.link().up || nowMs - lastAskMs < HUNGRY_EVERY_MS) return;
+      void refresh(nowMs + deadlineMs);
+    },
+    leave: (deadlineAtMs) => ask(deadlineAtMs, true).catch(() => {}),
+  };
+}

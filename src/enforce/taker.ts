@@ -1,0 +1,166 @@
+/** The takes of one event-loop turn go to Redis in one call, in order of arrival, within their deadline. Stage: enforce. */
+import type { Clock } from '../clock.js';
+import { FlyballError } from '../errors.js';
+import type { InForce, TakeAnswer, TakeCall, TakeReply, TakeRequest } from '../redis/calls.js';
+import type { LimiterKeys } from '../redis/keys.js';
+import { take as takeScript } from '../redis/scripts.js';
+import type { KeyFinder } from './address.js';
+import type { InForceView } from './in-force.js';
+import type { Link } from './link.js';
+import type { RedisClient } from './options.js';
+import type { RedisTime } from './redis-time.js';
+import type { Stats } from './stats.js';
+
+/** Bounds the time one call holds Redis: about 1 ms. */
+const MAX_BATCH = 512;
+/** The last tenth of the deadline, at most 5 ms, is left for the way back. */
+const RETURN_SHARE = 0.1;
+const RETURN_MAX_MS = 5;
+
+export interface Answered {
+  answer: TakeAnswer;
+  inForce: InForce;
+}
+
+export interface Taker {
+  /** What Redis answered, or null when it did not in time. Rejects only with the reason of `signal`. */
+  take(request: TakeRequest, deadlineAtMs: number, signal?: AbortSignal): Promise<Answered | null>;
+  /** A call that reads Redis time and numbers, and charges nothing. */
+  look(): Promise<unknown>;
+}
+
+interface Waiting {
+  request: TakeRequest;
+  settle: (answered: Answered | null) => void;
+  aborted: boolean;
+}
+
+export interface TakerOptions {
+  redis: RedisClient;
+  link: () => Link;
+  finder: KeyFinder;
+  time: RedisTime;
+  view: InForceView;
+  stats: Stats;
+  clock: Clock;
+  deadlineMs: number;
+  /** Every reply's numbers, once a call. */
+  onReply: (inForce: InForce) => void;
+}
+
+export function createTaker(options: TakerOptions): Taker {
+  const { redis, finder, time, view, stats, clock, deadlineMs } = options;
+  const returnMs = Math.min(RETURN_MAX_MS, deadlineMs * RETURN_SHARE);
+  let queue: Waiting[] = [];
+  let deadlineAtMs = 0;
+  let shadow = false;
+
+  function enqueue(waiting: Waiting, itsDeadlineAtMs: number) {
+    if (queue.length === 0) {
+      deadlineAtMs = itsDeadlineAtMs;
+      setImmediate(flush);
+    }
+    // The most urgent rules: nobody in the batch may wait beyond its own deadline.
+    deadlineAtMs = Math.min(deadlineAtMs, itsDeadlineAtMs);
+    queue.push(waiting);
+    if (queue.length >= MAX_BATCH) flush();
+  }
+
+  function flush() {
+    if (queue.length === 0) return;
+    const batch = queue.filter((waiting) => !waiting.aborted);
+    queue = [];
+    if (batch.length > 0) void send(batch, deadlineAtMs);
+  }
+
+  async function send(batch: Waiting[], deadlineAtMs: number) {
+    const takes = batch.map((waiting) => waiting.request);
+    let reply: TakeReply | null = null;
+    try {
+      reply = await ask(takes, deadlineAtMs);
+    } catch {
+      stats.redisErrors += 1;
+    }
+    for (let i = 0; i < batch.length; i++) {
+      const answer = reply?.answers[i];
+      batch[i]!.settle(reply && answer ? { answer, inForce: reply.inForce } : null);
+    }
+  }
+
+  /** At most one call to learn the time, one repeated for being late, one for the other set of buckets. */
+  async function ask(takes: TakeRequest[], deadlineAtMs: number): Promise<TakeReply> {
+    let mayLearn = true;
+    let mayBeLate = true;
+    let mayChangeMode = true;
+    for (;;) {
+      const chargeByUs = time.latestAt(deadlineAtMs - returnMs);
+      const reply = await call(takes, chargeByUs, deadlineAtMs);
+      if (reply.status === 'ok') return reply;
+      if (reply.status === 'mode' && mayChangeMode) mayChangeMode = false;
+      else if (chargeByUs === null && mayLearn) mayLearn = false;
+      else if (chargeByUs !== null && mayBeLate) mayBeLate = false;
+      else throw new FlyballError('FLYBALL_E_ENFORCE_LATE', 'Redis answered too late to charge');
+    }
+  }
+
+  function call(
+    takes: readonly TakeRequest[],
+    chargeByUs: number | null,
+    deadlineAtMs: number,
+  ): Promise<TakeReply> {
+    return options.link().within(deadlineAtMs, async () => {
+      const keys = finder.keys ?? (await finder.find());
+      const request = { keys, takes, chargeByUs, fallback: view.fallback(), shadow };
+      return script(request, deadlineAtMs);
+    });
+  }
+
+  async function script(
+    request: TakeCall & { keys: LimiterKeys },
+    deadlineAtMs: number,
+  ): Promise<TakeReply> {
+    const sentMs = clock.monotonicMs();
+    stats.calls += 1;
+    const reply = await takeScript(redis, request);
+    const receivedMs = clock.monotonicMs();
+    time.learn(reply.nowUs, sentMs, receivedMs);
+    shadow = reply.inForce.mode === 'shadow';
+    if (reply.status === 'late' && request.chargeByUs !== null) stats.late += 1;
+    if (reply.status === 'ok' && receivedMs > deadlineAtMs) stats.overtaken += 1;
+    options.onReply(reply.inForce);
+    return reply;
+  }
+
+  return {
+    take(request, itsDeadlineAtMs, signal) {
+      return new Promise((ok, no) => {
+        const waiting: Waiting = { request, settle: ok, aborted: false };
+        if (signal !== undefined) {
+          const abort = () => {
+            waiting.aborted = true;
+            no(signal.reason);
+          };
+          signal.addEventListener('abort', abort, { once: true });
+          waiting.settle = (answered) => {
+            signal.removeEventListener('abort', abort);
+            ok(answered);
+          };
+        }
+        enqueue(waiting, itsDeadlineAtMs);
+      });
+    },
+    async look() {
+      const keys = finder.keys ?? (await finder.find());
+      return script(
+        {
+          keys,
+          takes: [{ subject: null, cost: 0, priority: 'default' }],
+          chargeByUs: null,
+          fallback: view.fallback(),
+          shadow,
+        },
+        Number.POSITIVE_INFINITY,
+      );
+    },
+  };
+}

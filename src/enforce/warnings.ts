@@ -1,0 +1,29 @@
+/** Tells an operator what is wrong, at most once a minute for each code. Stage: enforce. */
+import type { Clock } from '../clock.js';
+
+const EVERY_MS = 60_000;
+
+export interface LimiterWarning {
+  code: string;
+  message: string;
+}
+
+export type Warn = (code: string, message: string) => void;
+
+export function createWarnings(
+  clock: Clock,
+  tell: (warning: LimiterWarning) => void = emitWarning,
+): Warn {
+  const lastMs = new Map<string, number>();
+  return (code, message) => {
+    const nowMs = clock.monotonicMs();
+    const last = lastMs.get(code);
+    if (last !== undefined && nowMs - last < EVERY_MS) return;
+    lastMs.set(code, nowMs);
+    tell({ code, message });
+  };
+}
+
+function emitWarning({ code, message }: LimiterWarning): void {
+  process.emitWarning(message, { type: 'FlyballWarning', code });
+}

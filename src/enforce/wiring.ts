@@ -1,0 +1,126 @@
+/** Puts the parts of one limiter together, and keeps its beat of one second. Stage: enforce. */
+import { connect } from '../redis/connect.js';
+import { createKeyFinder } from './address.js';
+import { createDecider } from './decider.js';
+import type { Finish } from './decision.js';
+import { createFlush } from './flush.js';
+import { createInFlight } from './in-flight.js';
+import { createInForceView } from './in-force.js';
+import { createLink, type Link } from './link.js';
+import { type LimiterOptions, type RedisClient, resolveOptions } from './options.js';
+import { createPoolGauge } from './pool-gauge.js';
+import { createRecorder } from './recorder.js';
+import { createRedisTime } from './redis-time.js';
+import { createServiceTime } from './service-time.js';
+import { createShares } from './shares.js';
+import { createStats } from './stats.js';
+import { createTaker } from './taker.js';
+import { createWarnings } from './warnings.js';
+
+const BEAT_MS = 1_000;
+/** A limiter that closes waits for Redis at most this long. */
+const CLOSE_MS = 500;
+
+export function createWiring(options: LimiterOptions, processId: string) {
+  const resolved = resolveOptions(options);
+  const { clock, deadlineMs, name } = resolved;
+  const redis: RedisClient =
+    options.redis ?? connect({ url: options.url, name: 'sdk', hotPath: true });
+  // Its faults are counted and warned of here; without a listener ioredis prints them.
+  const ignoreFaults = () => {};
+  redis.on('error', ignoreFaults);
+  const warn = createWarnings(clock, options.onWarning);
+  const view = createInForceView(resolved);
+  const time = createRedisTime();
+  const inFlight = createInFlight(resolved.completions);
+  const recorder = createRecorder();
+  const serviceTime = createServiceTime();
+  const stats = createStats();
+  const pool = createPoolGauge();
+  const finder = createKeyFinder(redis, resolved);
+  let managed = true;
+
+  const onReply: Parameters<typeof createTaker>[0]['onReply'] = (inForce) => {
+    const newer = view.see(inForce, clock.monotonicMs());
+    managed = inForce.managed;
+    if (!managed) {
+      warn(
+        'FLYBALL_W_UNMANAGED',
+        `limiter ${name}: Redis has no params for it; the numbers known here are used. Is \`flyball run\` running with its policy?`,
+      );
+    }
+    if (newer && inFlight.reports) void shares.refresh(clock.monotonicMs() + deadlineMs);
+  };
+  const parts = { redis, link: () => link, finder, time, view, stats, clock, deadlineMs, onReply };
+  const shares = createShares({ ...parts, inFlight, processId });
+  const taker = createTaker(parts);
+  const link: Link = createLink({
+    redis,
+    deadlineMs,
+    clock,
+    probe: () => taker.look(),
+    onEvent(event, cause) {
+      if (event === 'lost') time.forget();
+      if (event === 'down') {
+        stats.outages += 1;
+        warn(
+          'FLYBALL_W_REDIS_AWAY',
+          `limiter ${name}: Redis does not answer (${cause}); deciding without it, onRedisError is '${resolved.onRedisError}'.`,
+        );
+      }
+      if (event === 'up') void shares.refresh(clock.monotonicMs() + deadlineMs);
+    },
+  });
+
+  const finish: Finish = (outcome, info, generation, startedMs, slot) => {
+    const latencyMs = clock.monotonicMs() - startedMs;
+    if (slot) inFlight.release(slot);
+    else inFlight.setReports();
+    if (outcome !== 'cancelled') serviceTime.add(latencyMs);
+    recorder.outcome(outcome, latencyMs, generation, info);
+  };
+  const flush = createFlush({ ...parts, recorder, inFlight, pool, processId });
+  const decider = createDecider({
+    ...parts,
+    link,
+    taker,
+    shares,
+    inFlight,
+    recorder,
+    serviceTime,
+    warn,
+    finish,
+  });
+
+  let timer: ReturnType<typeof setTimeout>;
+  function nextBeat() {
+    timer = setTimeout(() => void beat(), BEAT_MS);
+    timer.unref();
+  }
+  async function beat() {
+    nextBeat();
+    inFlight.sweep(clock.monotonicMs(), resolved.abandonedAfterMs);
+    await Promise.all([
+      flush(),
+      link.up ? shares.refresh(clock.monotonicMs() + deadlineMs) : undefined,
+      // A daemon may adopt this limiter into a group after the service started.
+      link.up && !managed ? finder.find().catch(() => {}) : undefined,
+    ]);
+  }
+  nextBeat();
+  // Learns Redis time, numbers and share before the first request needs them.
+  void shares.refresh(clock.monotonicMs() + Math.max(deadlineMs, CLOSE_MS));
+
+  async function close() {
+    clearTimeout(timer);
+    if (link.up) {
+      await flush();
+      await shares.leave(clock.monotonicMs() + CLOSE_MS);
+    }
+    link.close();
+    if (options.redis) redis.off('error', ignoreFaults);
+    else redis.disconnect();
+  }
+
+  return { resolved, decider, inFlight, view, stats, pool, warn, link, close };
+}

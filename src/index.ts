@@ -1,0 +1,39 @@
+/** The public surface: the SDK, policies as code, errors. Stage: all. */
+
+export type { OnRedisError } from './enforce/arguments.js';
+export {
+  type DecisionReason,
+  type DecisionSource,
+  FlyballDeniedError,
+  type LimitName,
+  type TakeDecision,
+} from './enforce/decision.js';
+export { type HeaderOptions, headersOf } from './enforce/headers.js';
+export type { TakeOptions } from './enforce/limiter.js';
+export { createLimiter, type Limiter } from './enforce/limiter.js';
+export type { LimiterOptions } from './enforce/options.js';
+export { type Problem, problemOf, statusOf } from './enforce/problem.js';
+export type { Outcome, OutcomeInfo } from './enforce/recorder.js';
+export { LATENCY_EDGES_MS, type LimiterStats } from './enforce/stats.js';
+export type { Attributes } from './enforce/subject-template.js';
+export type { LimiterWarning } from './enforce/warnings.js';
+export {
+  type ErrorCode,
+  FlyballError,
+  FlyballTypeError,
+  PolicyError,
+  type PolicyFault,
+} from './errors.js';
+export {
+  adaptive,
+  definePolicy,
+  env,
+  fixed,
+  postgres,
+  step,
+  telemetry,
+  upstreamErrors,
+} from './policy/author.js';
+export type { Priority } from './redis/calls.js';
+export type { LimiterState, Mode } from './redis/params.js';
+export { VERSION } from './version.js';

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { binOf } from '../../src/enforce/latency-bins.js';
+import { createPoolGauge } from '../../src/enforce/pool-gauge.js';
+import { createRecorder } from '../../src/enforce/recorder.js';
+import { binOf as readersBinOf } from '../../src/sense/histogram.js';
+
+function drained(recorder: ReturnType<typeof createRecorder>) {
+  const fields: Record<string, number> = {};
+  recorder.drain((field, count) => {
+    fields[field] = (fields[field] ?? 0) + count;
+  });
+  return fields;
+}
+
+test('writer and reader agree on the bin of any latency', () => {
+  fc.assert(
+    fc.property(fc.double({ min: -1, max: 1e8, noNaN: true }), (ms) => {
+      expect(binOf(ms) + 0).toBe(readersBinOf(ms));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('counts by outcome, code, upstream and generation, once', () => {
+  const recorder = createRecorder();
+  for (let i = 0; i < 3; i++) {
+    recorder.offered();
+    recorder.admitted();
+  }
+  recorder.offered();
+  recorder.denied('rate');
+  recorder.outcome('ok', 10, 2, { upstream: 'pay', dbWaitMs: 5 });
+  recorder.outcome('failed', 20, 2, { upstream: 'pay', code: 'SYSTEMERROR' });
+  recorder.outcome('timed_out', 30, 1);
+  recorder.outcome('cancelled', 40, 2);
+  expect(drained(recorder)).toEqual({
+    off: 4,
+    adm: 3,
+    'd:rate': 1,
+    ok: 1,
+    err: 1,
+    to: 1,
+    can: 1,
+    [`l:${binOf(10)}`]: 1,
+    [`l:${binOf(20)}`]: 1,
+    [`l:${binOf(30)}`]: 1,
+    ls: 60_000,
+    [`w:${binOf(5)}`]: 1,
+    ws: 5000,
+    'c:SYSTEMERROR': 1,
+    'c:TIMEOUT': 1,
+    'uo:pay': 1,
+    'ue:pay': 1,
+    'uc:pay:SYSTEMERROR': 1,
+    'go:2': 1,
+    'ge:2': 1,
+    'ge:1': 1,
+    'gc:2:SYSTEMERROR': 1,
+    'gc:1:TIMEOUT': 1,
+  });
+  expect(drained(recorder)).toEqual({});
+});
+
+test('all that is drained are whole, finite numbers > 0', () => {
+  const recorder = createRecorder();
+  recorder.outcome('ok', 0.0004, 0, { dbWaitMs: Number.NaN });
+  recorder.outcome('ok', 12.3456789, 0, { dbWaitMs: -1 });
+  recorder.outcome('failed', 3, 0, { code: 'a:b c' });
+  for (const [field, count] of Object.entries(drained(recorder))) {
+    expect(Number.isInteger(count) && count > 0, field).toBe(true);
+    expect(field.startsWith('w')).toBe(false);
+  }
+});
+
+test('names that callers make up are bounded; the rest counts as other', () => {
+  const recorder = createRecorder();
+  for (let i = 0; i < 10_000; i++) recorder.outcome('failed', 1, 0, { code: `E${i}` });
+  const fields = drained(recorder);
+  expect(Object.keys(fields).length).toBeLessThan(80);
+  const codes = Object.entries(fields).filter(([field]) => field.startsWith('c:'));
+  expect(codes.reduce((sum, [, count]) => sum + count, 0)).toBe(10_000);
+});
+
+test('the pool gauge is the mean since the last flush, the last number while fresh, then unknown', () => {
+  const gauge = createPoolGauge();
+  expect(gauge.take(0)).toBeNull();
+  gauge.report(2, 100);
+  gauge.report(4, 200);
+  gauge.report(Number.NaN, 250);
+  expect(gauge.take(1000)).toBe(3);
+  expect(gauge.take(2000)).toBe(4);
+  expect(gauge.take(5300)).toBeNull();
+  gauge.report(() => 7, 0);
+  expect(gauge.take(9000)).toBe(7);
+});
