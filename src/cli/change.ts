@@ -55,7 +55,7 @@ export function actorName(): string {
     // A container may run under a uid that has no name.
     user = `uid-${process.getuid?.() ?? '?'}`;
   }
-  return clean(`${user}@${hostname()} (unverified)`);
+  return clean(`${user.slice(0, 64)}@${hostname().slice(0, 100)} (unverified)`);
 }
 
 /** Shows, asks, writes, tells. `plannerFor` may read more from Redis first (an old revision). */

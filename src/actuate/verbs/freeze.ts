@@ -1,5 +1,13 @@
 /** Freeze and thaw: law, tuning and schedules change nothing for a while; what is in force stays. Pure. Stage: actuate. */
-import { type HoldFor, holdUntil, type Planner, short, standing, untilText } from './plan.js';
+import {
+  goesSafe,
+  type HoldFor,
+  holdUntil,
+  type Planner,
+  short,
+  standing,
+  untilText,
+} from './plan.js';
 
 /** Holds what is in force this moment; while gliding, the value the glide has reached. */
 export function freeze(hold: HoldFor, options: { holdBreaker?: boolean } = {}): Planner {
@@ -34,14 +42,14 @@ export function freeze(hold: HoldFor, options: { holdBreaker?: boolean } = {}): 
 export function thaw(): Planner {
   return (facts) => {
     const { params, limiter, actor } = facts;
-    const { values: before, pinned, frozen, daemon } = standing(facts);
+    const { values: before, settled, pinned, frozen, daemon } = standing(facts);
     if (!frozen) {
       const also = pinned ? ` It is pinned: \`flyball release ${limiter}\` ends that.` : '';
       return { kind: 'nothing', sentence: `${limiter} is not frozen.${also}` };
     }
     const notes: string[] = [];
     if (pinned) notes.push(`It stays pinned: \`flyball release ${limiter}\` ends that.`);
-    else if (!daemon) notes.push('No daemon is alive: the limits go to their safe values.');
+    else if (!daemon) notes.push(goesSafe(params));
     return {
       kind: 'change',
       reason: 'thaw',
@@ -49,6 +57,7 @@ export function thaw(): Planner {
       after: before,
       agreed: ['mode', 'state'],
       change: {
+        ...settled,
         frozenUntil: 0,
         ...(pinned ? {} : { heldBy: '', holdBreaker: 0 as const }),
       },

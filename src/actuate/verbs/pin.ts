@@ -5,6 +5,7 @@ import type { EntryValues } from '../entry.js';
 import {
   clamp,
   type Facts,
+  goesSafe,
   type HoldFor,
   holdUntil,
   moved,
@@ -103,7 +104,7 @@ export function release(): Planner {
     };
     const notes: string[] = [];
     if (frozen) notes.push(`It stays frozen: \`flyball thaw ${limiter}\` ends that.`);
-    if (!daemon) notes.push('No daemon is alive: the limits go to their safe values.');
+    if (!daemon) notes.push(goesSafe(params));
     const change: ParamChange = {
       ...settled,
       rate: after.rate,

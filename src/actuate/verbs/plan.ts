@@ -76,7 +76,7 @@ export interface Standing {
   now: Effective;
   /** What a person sees as now: the stored target, or while gliding the value the glide has reached. */
   values: EntryValues;
-  /** Written with any change that ends a glide, so that the value does not jump back to the target. */
+  /** Written with any change: where time alone has brought the limiter by now. */
   settled: ParamChange;
   pinned: boolean;
   frozen: boolean;
@@ -94,16 +94,12 @@ export function standing({ params, nowMs }: Facts): Standing {
     capacity: params.capacity,
     inFlightMax: params.inFlightMax,
   };
-  const settled: ParamChange = {};
+  // The state of this moment is always written: an open time that has run out must not begin again.
+  const settled: ParamChange = { state: now.state };
   if (now.gliding) {
     base.rate = now.rate;
     base.inFlightMax = now.inFlightMax;
-    Object.assign(settled, {
-      state: base.state,
-      rate: base.rate,
-      inFlightMax: base.inFlightMax,
-      openUntil: 0,
-    } satisfies ParamChange);
+    Object.assign(settled, { rate: base.rate, inFlightMax: base.inFlightMax });
   }
   return {
     now,
@@ -128,6 +124,12 @@ export function moved(before: EntryValues, after: EntryValues): string {
 
 function cap(value: number): string {
   return value === 0 ? 'none' : short(value);
+}
+
+/** What happens to a limiter that nobody watches. A person's write is a sign of life, so the wait begins with it. */
+export function goesSafe(p: Params): string {
+  const goal = `rate ${short(p.safeRate)}/s${p.safeInFlight ? `, in-flight cap ${short(p.safeInFlight)}` : ''}`;
+  return `No daemon is alive: after ${short(p.lostAfterMs / 1000)} s the limits glide to their safe values (${goal}).`;
 }
 
 export function short(value: number): string {

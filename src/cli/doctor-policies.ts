@@ -1,0 +1,137 @@
+/** What `doctor` asks of policies and limiters: are the files valid, does each signal answer, is a daemon alive. Stage: cli. */
+import { existsSync } from 'node:fs';
+import { readParams } from '../actuate/actuator.js';
+import { systemClock } from '../clock.js';
+import { formatFault } from '../errors.js';
+import { createLog } from '../log.js';
+import type { Policy } from '../policy/schema.js';
+import type { Finding } from './doctor-redis.js';
+import type { CliIo } from './output.js';
+import { listLimiters, type Session } from './session.js';
+import { clean, number } from './text.js';
+
+/** A policy that never returns is a finding, not a hang. */
+const LOAD_DEADLINE_MS = 10_000;
+/** Reasons that say "nothing happens", not "cannot be read". */
+const QUIET = new Set(['no_traffic', 'no_data', 'not_started']);
+
+/** Given paths, else FLYBALL_POLICIES, else ./policies when it is there. */
+export function policyPaths(io: CliIo, given: readonly string[]): string[] {
+  if (given.length > 0) return [...given];
+  const fromEnv = io.env.FLYBALL_POLICIES?.split(',').map((path) => path.trim());
+  if (fromEnv?.length) return fromEnv;
+  return existsSync('policies') ? ['policies'] : [];
+}
+
+export async function checkPolicies(
+  io: CliIo,
+  session: Session | null,
+  paths: string[],
+): Promise<Finding[]> {
+  if (paths.length === 0) {
+    return [{ check: 'policies', status: 'skipped', message: 'no policy files are given' }];
+  }
+  const { loadPolicies } = await import('../policy/load.js');
+  const { loaded, faults } = await loadPolicies(paths, { deadlineMs: LOAD_DEADLINE_MS });
+  const findings: Finding[] = faults.map((fault) => ({
+    check: 'policies',
+    status: 'fail',
+    message: clean(formatFault(fault)),
+    mend: 'flyball check shows all faults of the file.',
+  }));
+  if (loaded.length > 0) {
+    const names = loaded.map(({ policy }) => policy.limiter.name).join(', ');
+    findings.push({ check: 'policies', status: 'ok', message: `valid: ${names}` });
+  }
+  for (const { policy } of session ? loaded : []) {
+    findings.push(...(await checkSignals(io, session!, policy)));
+  }
+  return findings;
+}
+
+/** One reading of every signal, as the daemon takes it. */
+async function checkSignals(io: CliIo, session: Session, policy: Policy): Promise<Finding[]> {
+  const { createSampler } = await import('../sense/sampler.js');
+  const { name, group } = policy.limiter;
+  const sampler = createSampler({
+    redis: session.redis,
+    policy,
+    address: { name, group, prefix: session.prefix },
+    clock: systemClock,
+    env: io.env,
+    log: createLog({ level: 'silent', fd: 2 }),
+  });
+  try {
+    const { signals, telemetry } = await sampler.read();
+    const findings = Object.entries(signals).map(([signal, reading]): Finding => {
+      const check = `signal ${name}.${signal}`;
+      if (reading.kind === 'value') {
+        return { check, status: 'ok', message: `answers: ${number(reading.value)}` };
+      }
+      const quiet = QUIET.has(reading.reason);
+      return {
+        check,
+        status: quiet ? 'warn' : 'fail',
+        message: clean(`${reading.reason}${reading.detail ? `: ${reading.detail}` : ''}`),
+        mend: quiet
+          ? 'It will answer once there is something to see.'
+          : 'Check the address and rights of this source, and the variables the policy names.',
+      };
+    });
+    if (telemetry.kind === 'missing') {
+      findings.push({
+        check: `telemetry ${name}`,
+        status: 'warn',
+        message: `no service reports (${telemetry.reason})`,
+        mend: 'Call createLimiter with this name in the service, or wait for traffic.',
+      });
+    } else {
+      findings.push({
+        check: `telemetry ${name}`,
+        status: 'ok',
+        message: `${telemetry.processes} processes report, ${telemetry.reporting} of them completions`,
+      });
+    }
+    return findings;
+  } finally {
+    await sampler.close();
+  }
+}
+
+/** Params that are missing or cannot be read, and limiters that no daemon watches. */
+export async function checkLimiters(session: Session): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const limiters = await listLimiters(session);
+  const unwatched: string[] = [];
+  for (const address of limiters) {
+    const name = clean(address.name);
+    try {
+      const { params, nowUs } = await readParams(session.redis, address);
+      if (params === null) {
+        findings.push({
+          check: `limiter ${name}`,
+          status: 'fail',
+          message: 'registered, but its params are missing: services use the numbers in their code',
+          mend: 'Start flyball run with its policy.',
+        });
+      } else if (params.validUntil <= nowUs / 1000) unwatched.push(name);
+    } catch (error) {
+      findings.push({
+        check: `limiter ${name}`,
+        status: 'fail',
+        message: clean((error as Error).message),
+      });
+    }
+  }
+  if (unwatched.length > 0) {
+    findings.push({
+      check: 'daemon',
+      status: 'warn',
+      message: `no daemon watches ${unwatched.join(', ')}: the limits go to their safe values`,
+      mend: 'Start flyball run beside the services.',
+    });
+  } else if (limiters.length > 0 && findings.length === 0) {
+    findings.push({ check: 'daemon', status: 'ok', message: 'every limiter is watched' });
+  }
+  return findings;
+}

@@ -1,0 +1,65 @@
+/** Reads what `status` shows of one limiter, from Redis alone: it works with every daemon dead. Stage: cli. */
+import { readParams } from '../actuate/actuator.js';
+import { readEntries, type StoredEntry } from '../actuate/audit.js';
+import { readPolicy } from '../actuate/verbs/apply.js';
+import type { Policy } from '../policy/schema.js';
+import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import type { Params } from '../redis/params.js';
+import type { Session } from './session.js';
+import { liveProcesses, sumSeconds, type Traffic } from './traffic.js';
+
+/** Seconds of telemetry that say what binds now; the running second is not whole and is left out. */
+const TRAFFIC_SECONDS = 5;
+
+export interface StatusFacts {
+  address: LimiterAddress;
+  params: Params | null;
+  nowMs: number;
+  policy: Policy | null;
+  /** The holder of the lease, if any. */
+  owner: string | null;
+  /** What the daemon wrote at its last tick, as it is; null when it has lapsed. */
+  status: Record<string, unknown> | null;
+  traffic: Traffic;
+  newest: StoredEntry | null;
+}
+
+export async function readStatusFacts(
+  session: Session,
+  address: LimiterAddress,
+): Promise<StatusFacts> {
+  const { redis } = session;
+  const keys = limiterKeys(address);
+  const { params, nowUs } = await readParams(redis, address);
+  const second = Math.floor(nowUs / 1_000_000);
+  const seconds = Array.from({ length: TRAFFIC_SECONDS }, (_, i) => second - 1 - i);
+  const [policy, lease, statusText, shares, page, ...telemetry] = await Promise.all([
+    readPolicy(redis, address),
+    redis.get(keys.lease),
+    redis.get(keys.status),
+    redis.hgetall(keys.inFlight),
+    readEntries(redis, address, { limit: 1, kind: 'change' }),
+    ...seconds.map((s) => redis.hgetall(keys.telemetry(s))),
+  ]);
+  return {
+    address,
+    params,
+    nowMs: nowUs / 1000,
+    policy,
+    // `owner:token`; the token is of no use to a person.
+    owner: lease === null ? null : lease.replace(/:\d+$/, ''),
+    status: parseRecord(statusText),
+    traffic: { ...sumSeconds(telemetry, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) },
+    newest: page.entries[0] ?? null,
+  };
+}
+
+function parseRecord(text: string | null): Record<string, unknown> | null {
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,165 @@
+/** The status view as a person reads it: a table for many, lines for one. Pure. Stage: cli. */
+import { wrap } from './entry-view.js';
+import type { CliIo, Colours } from './output.js';
+import type { HoldView, Numbers, StatusView, WorstSignal } from './status-view.js';
+import { clean, clockTime, localTime, number, span } from './text.js';
+
+export function statusTable(io: CliIo, views: readonly StatusView[]): string {
+  const { c } = io;
+  const rows = views.map((view) => [
+    c.bold(clean(view.limiter)),
+    state(c, view),
+    view.mode ?? '',
+    view.inForce ? `${number(view.inForce.rate)}/s` : '',
+    view.inForce ? cap(view.inForce) : '',
+    view.binds,
+    view.worst ? worst(view.worst) : '',
+    view.holds.map((hold) => held(hold)).join(', '),
+    daemon(c, view),
+  ]);
+  return io.table(
+    ['LIMITER', 'STATE', 'MODE', 'RATE', 'CAP', 'BINDS', 'WORST', 'HOLD', 'DAEMON'],
+    rows,
+  );
+}
+
+export function statusLines(c: Colours, view: StatusView, nowMs: number, columns: number): string {
+  const lines: string[] = [];
+  const row = (name: string, text: string) => {
+    const [first = '', ...rest] = wrap(text, Math.max(40, columns - 16));
+    lines.push(
+      `  ${c.dim(name.padEnd(13))} ${first}`,
+      ...rest.map((more) => `${' '.repeat(16)}${more}`),
+    );
+  };
+  if (!view.managed) {
+    lines.push(`${c.bold(clean(view.limiter))}  ${c.red('unmanaged')}`);
+    row(
+      'params',
+      'none in Redis: services use the numbers in their own code; flyball run creates them',
+    );
+    row('traffic', traffic(view));
+    return lines.join('\n');
+  }
+  const { inForce, target, bounds } = view;
+  lines.push(
+    `${c.bold(clean(view.limiter))}  ${state(c, view)}  mode ${view.mode}  revision ${view.revision}${view.group ? `  group ${clean(view.group)}` : ''}`,
+  );
+  if (inForce && target && bounds) {
+    row('rate', `${number(inForce.rate)}/s${range(bounds.rate)}${back(inForce.rate, target.rate)}`);
+    row('capacity', `${number(inForce.capacity)}${range(bounds.capacity)}`);
+    row('in-flight cap', `${cap(inForce)}${bounds.inFlight ? range(bounds.inFlight) : ''}`);
+  }
+  row('binds now', bindsText(view));
+  row('traffic', traffic(view));
+  if (view.state === 'open' && view.openUntilMs !== null && view.openUntilMs > 0) {
+    row(
+      'open',
+      `until ${clockTime(view.openUntilMs)} (${span(view.openUntilMs - nowMs)} left), then probes`,
+    );
+  }
+  if (view.worst) row('worst signal', worst(view.worst));
+  for (const { signal, reason } of view.missing) {
+    row('no evidence', `${clean(signal)}: ${clean(reason)}`);
+  }
+  for (const hold of view.holds) row('hold', c.cyan(`${held(hold)} by ${clean(hold.by) || '?'}`));
+  row('daemon', daemonText(view));
+  if (view.rateOnly) row('completions', c.yellow(view.rateOnly));
+  if (view.wouldBe) {
+    row(
+      'would be',
+      `${view.wouldBe.state}, rate ${number(view.wouldBe.rate)}/s, cap ${cap(view.wouldBe)} (mode ${view.mode}: recorded, not applied)`,
+    );
+  }
+  const last = view.lastChange;
+  if (last) {
+    row(
+      'last change',
+      `r${last.revision}  ${localTime(last.atMs)}  ${clean(last.actor)}  ${clean(last.reason)}: ${clean(last.sentence)}`,
+    );
+  }
+  return lines.join('\n');
+}
+
+function state(c: Colours, view: StatusView): string {
+  if (view.state === null) return c.red('unmanaged');
+  if (view.gliding) return c.yellow(`${view.state}, gliding`);
+  if (view.state === 'closed') return c.green('closed');
+  return view.state === 'open' ? c.red('open') : c.yellow(view.state);
+}
+
+function cap({ inFlightMax }: Pick<Numbers, 'inFlightMax'>): string {
+  return inFlightMax === null ? 'none' : number(inFlightMax);
+}
+
+function range([min, max]: [number, number]): string {
+  return min === max ? '' : `  of ${number(min)} … ${number(max)}`;
+}
+
+function back(now: number, target: number): string {
+  return now === target ? '' : `  (${number(target)}/s is stored)`;
+}
+
+function bindsText(view: StatusView): string {
+  switch (view.binds) {
+    case 'breaker':
+      return view.state === 'half-open' ? 'the breaker (half-open, probing)' : 'the breaker';
+    case 'cap':
+      return 'the in-flight cap';
+    case 'rate':
+      return 'the rate';
+    case 'subject':
+      return "subjects' own buckets";
+    case 'reserve':
+      return 'the reserve for higher priorities';
+    case 'nothing':
+      return view.mode === 'off' ? 'nothing (mode off admits all)' : 'nothing';
+    default:
+      return 'unknown: no service has reported in the last 5 s';
+  }
+}
+
+function traffic({ traffic: t }: StatusView): string {
+  if (!t.seen) return 'none reported';
+  const denied = Object.entries(t.deniedPerSecond)
+    .filter(([, n]) => n > 0)
+    .map(([reason, n]) => `${clean(reason)} ${number(n)}/s`);
+  const by = denied.length > 0 ? `; denied by ${denied.join(', ')}` : '';
+  return `${number(t.offeredPerSecond)}/s offered, ${number(t.admittedPerSecond)}/s admitted${by}`;
+}
+
+function worst(w: WorstSignal): string {
+  const show = (value: number) =>
+    w.unit === 'ms'
+      ? `${number(value)} ms`
+      : w.unit === 'ratio'
+        ? `${number(value * 100)} %`
+        : number(value);
+  return `${clean(w.signal)} ${show(w.value)}, ${number(w.ratio)} × its setpoint ${show(w.setpoint)}${w.fresh ? '' : ' (old)'}`;
+}
+
+function held(hold: HoldView): string {
+  const how =
+    hold.untilMs === null
+      ? 'until a person ends it'
+      : `until ${clockTime(hold.untilMs)} (${span(hold.leftMs ?? 0)} left)`;
+  return `${hold.kind} ${how}${hold.breakerHeld ? ', breaker too' : ''}`;
+}
+
+function daemon(c: Colours, view: StatusView): string {
+  if (view.daemon.alive) return 'alive';
+  return view.managed ? c.yellow('none') : '';
+}
+
+function daemonText(view: StatusView): string {
+  const { alive, owner, lastTickAgeMs } = view.daemon;
+  const age = lastTickAgeMs === null ? '' : `; last tick ${span(lastTickAgeMs)} ago`;
+  if (alive) return `${owner === null ? 'alive' : `${clean(owner)} holds the lease`}${age}`;
+  const safe = view.safe;
+  const goal = safe
+    ? `rate ${number(safe.rate)}/s, cap ${safe.inFlightMax === null ? 'none' : number(safe.inFlightMax)}`
+    : '';
+  if (view.gliding)
+    return `none${age}; the limits glide to their safe values (${goal}) or are there`;
+  return `none${age}; ${view.holds.length > 0 ? 'held values stay while the hold lasts' : `without one the limits go to ${goal}`}`;
+}

@@ -1,0 +1,228 @@
+/** What `status` says of a limiter, as plain data: what is in force, what binds, who holds it, who watches it. Pure. Stage: cli. */
+import type { Sample } from '../decide/types.js';
+import type { Policy } from '../policy/schema.js';
+import { type Effective, effective } from '../redis/effective.js';
+import type { LimiterState, Mode, Params } from '../redis/params.js';
+import type { StatusFacts } from './status-facts.js';
+import type { Traffic } from './traffic.js';
+
+export type Binding = 'rate' | 'cap' | 'subject' | 'breaker' | 'reserve' | 'nothing' | 'unknown';
+
+export interface HoldView {
+  kind: 'pinned' | 'frozen' | 'open';
+  by: string;
+  /** Redis ms; null = until a person ends it. */
+  untilMs: number | null;
+  leftMs: number | null;
+  breakerHeld: boolean;
+}
+
+export interface WorstSignal {
+  signal: string;
+  value: number;
+  setpoint: number;
+  /** Above 1: the objective is missed. */
+  ratio: number;
+  unit: 'ms' | 'ratio' | '';
+  fresh: boolean;
+}
+
+export interface Numbers {
+  rate: number;
+  capacity: number;
+  /** null = no cap. */
+  inFlightMax: number | null;
+}
+
+/** The JSON of `flyball status --json`; additive only. */
+export interface StatusView {
+  limiter: string;
+  group: string | null;
+  /** false: no params in Redis; services use the numbers in their code. */
+  managed: boolean;
+  mode: Mode | null;
+  state: LimiterState | null;
+  epoch: number | null;
+  revision: number | null;
+  policyHash: string | null;
+  inForce: Numbers | null;
+  /** As stored: what comes back when the breaker closes. */
+  target: Numbers | null;
+  bounds: { rate: Range; capacity: Range; inFlight: Range | null } | null;
+  binds: Binding;
+  traffic: Traffic;
+  worst: WorstSignal | null;
+  missing: { signal: string; reason: string }[];
+  holds: HoldView[];
+  openUntilMs: number | null;
+  daemon: { alive: boolean; owner: string | null; lastTickAgeMs: number | null };
+  gliding: boolean;
+  safe: { rate: number; inFlightMax: number | null } | null;
+  /** A sentence when only the rate can be enforced for some or all processes. */
+  rateOnly: string | null;
+  /** In recommend and shadow: what the law would have set. */
+  wouldBe: (Numbers & { state: LimiterState }) | null;
+  lastChange: {
+    revision: number;
+    atMs: number;
+    actor: string;
+    reason: string;
+    sentence: string;
+  } | null;
+}
+
+type Range = [number, number];
+
+export function statusView(facts: StatusFacts): StatusView {
+  const { params, nowMs, address, traffic, newest } = facts;
+  const sample = sampleOf(facts.status);
+  const now = params && effective(params, nowMs);
+  const body = newest?.body;
+  return {
+    limiter: address.name,
+    group: address.group ?? null,
+    managed: params !== null,
+    mode: params?.mode ?? null,
+    state: now?.state ?? null,
+    epoch: params?.epoch ?? null,
+    revision: params?.revision ?? null,
+    policyHash: params?.policyHash ?? null,
+    inForce: now && numbers(now),
+    target: params && numbers(params),
+    bounds: params && bounds(params),
+    binds: binds(params, now, traffic),
+    traffic,
+    worst: worstSignal(facts.policy, sample),
+    missing: missingSignals(facts.policy, sample),
+    holds: params ? holdsOf(params, nowMs) : [],
+    openUntilMs: params && now?.state === 'open' ? params.openUntil : null,
+    daemon: {
+      alive: params !== null && params.validUntil > nowMs,
+      owner: facts.owner,
+      lastTickAgeMs: tickAge(facts.status, nowMs),
+    },
+    gliding: now?.gliding ?? false,
+    safe: params && { rate: params.safeRate, inFlightMax: params.safeInFlight || null },
+    rateOnly: rateOnly(params, facts.policy, traffic),
+    wouldBe: wouldBe(facts),
+    lastChange:
+      newest && body
+        ? {
+            revision: newest.revision,
+            atMs: body.atMs,
+            actor: String(body.actor?.name ?? '?'),
+            reason: String(body.reason),
+            sentence: String(body.sentence),
+          }
+        : null,
+  };
+}
+
+/** What turns requests away this moment; the state first, since an open breaker denies all. */
+export function binds(params: Params | null, now: Effective | null, traffic: Traffic): Binding {
+  if (params?.mode === 'off') return 'nothing';
+  if (now?.state === 'open' || now?.state === 'half-open') return 'breaker';
+  const by = traffic.deniedPerSecond;
+  const candidates: [Binding, number][] = [
+    ['cap', by.in_flight ?? 0],
+    ['rate', (by.rate ?? 0) + (by.cost_exceeds_capacity ?? 0)],
+    ['subject', by.subject ?? 0],
+    ['reserve', by.reserve ?? 0],
+    ['breaker', (by.breaker_open ?? 0) + (by.probe_budget ?? 0)],
+  ];
+  const [most] = candidates.sort((a, b) => b[1] - a[1]);
+  if (most && most[1] > 0) return most[0];
+  return traffic.seen ? 'nothing' : 'unknown';
+}
+
+function numbers(n: { rate: number; capacity: number; inFlightMax: number }): Numbers {
+  return { rate: n.rate, capacity: n.capacity, inFlightMax: n.inFlightMax || null };
+}
+
+function bounds(p: Params): NonNullable<StatusView['bounds']> {
+  return {
+    rate: [p.minRate, p.maxRate],
+    capacity: [p.minCapacity, p.maxCapacity],
+    inFlight: p.maxInFlight > 0 ? [p.minInFlight, p.maxInFlight] : null,
+  };
+}
+
+function holdsOf(p: Params, nowMs: number): HoldView[] {
+  const out: HoldView[] = [];
+  const add = (kind: HoldView['kind'], untilMs: number, by: string) => {
+    if (untilMs !== -1 && untilMs <= nowMs) return;
+    const forever = untilMs === -1;
+    out.push({
+      kind,
+      by,
+      untilMs: forever ? null : untilMs,
+      leftMs: forever ? null : untilMs - nowMs,
+      breakerHeld: p.holdBreaker === 1,
+    });
+  };
+  add('pinned', p.pinnedUntil, p.heldBy);
+  add('frozen', p.frozenUntil, p.heldBy);
+  // An open time that runs out by itself is no hold.
+  if (p.state === 'open' && p.openUntil === -1) add('open', -1, p.heldBy);
+  return out;
+}
+
+/** The signal furthest beyond its setpoint, by the last sample the daemon wrote. */
+export function worstSignal(policy: Policy | null, sample: Sample | null): WorstSignal | null {
+  let worst: WorstSignal | null = null;
+  for (const [signal, goal] of Object.entries(policy?.objective ?? {})) {
+    const estimate = sample?.signals[signal];
+    const setpoint = goal.below ?? goal.above;
+    if (estimate?.value == null || setpoint === undefined || setpoint <= 0) continue;
+    const { value, fresh } = estimate;
+    const ratio = goal.below !== undefined ? value / setpoint : setpoint / Math.max(value, 1e-9);
+    if (worst !== null && worst.ratio >= ratio) continue;
+    worst = { signal, value, setpoint, ratio, unit: unitOf(policy, signal), fresh };
+  }
+  return worst;
+}
+
+function missingSignals(policy: Policy | null, sample: Sample | null) {
+  return Object.keys(policy?.objective ?? {}).flatMap((signal) => {
+    const estimate = sample?.signals[signal];
+    return estimate && !estimate.fresh
+      ? [{ signal, reason: String(estimate.reason ?? 'stale') }]
+      : [];
+  });
+}
+
+function unitOf(policy: Policy | null, signal: string): WorstSignal['unit'] {
+  const stat = policy?.signals[signal]?.stat;
+  if (stat === 'latency' || stat === 'dbWait' || stat === 'longestTransactionMs') return 'ms';
+  return stat === 'errorRatio' || stat === 'connectionsRatio' ? 'ratio' : '';
+}
+
+function rateOnly(params: Params | null, policy: Policy | null, traffic: Traffic): string | null {
+  if (params === null || params.inFlightMax === 0) return null;
+  if (policy?.limiter.completions === 'none') return 'rate only: the policy says completions: none';
+  const silent = traffic.processes - traffic.reporting;
+  if (silent <= 0) return null;
+  return `rate only: ${silent} of ${traffic.processes} SDK processes report no completions`;
+}
+
+function sampleOf(status: StatusFacts['status']): Sample | null {
+  const sample = status?.sample as Sample | undefined;
+  return typeof sample?.signals === 'object' && sample.signals !== null ? sample : null;
+}
+
+function tickAge(status: StatusFacts['status'], nowMs: number): number | null {
+  const atMs = status?.atMs;
+  return typeof atMs === 'number' ? Math.max(0, Math.round(nowMs - atMs)) : null;
+}
+
+function wouldBe({ params, status }: StatusFacts): StatusView['wouldBe'] {
+  if (params?.mode !== 'recommend' && params?.mode !== 'shadow') return null;
+  const given = status?.wouldBe as (Numbers & { state?: LimiterState }) | null | undefined;
+  if (!given || !Number.isFinite(given.rate)) return null;
+  return {
+    state: given.state ?? 'closed',
+    rate: given.rate,
+    capacity: given.capacity,
+    inFlightMax: given.inFlightMax || null,
+  };
+}

@@ -1,0 +1,44 @@
+/** `flyball status`: what is in force, what binds now, who holds it, who watches it. Stage: cli. */
+import { Command } from 'commander';
+import type { CliIo } from './output.js';
+import { findLimiter, listLimiters, withRedis } from './session.js';
+import { readStatusFacts } from './status-facts.js';
+import { statusLines, statusTable } from './status-text.js';
+import { statusView } from './status-view.js';
+
+export function register(program: Command, io: CliIo): void {
+  program.addCommand(
+    new Command('status')
+      .description('What is in force, what binds now, the worst signal, holds, who watches.')
+      .argument('[limiter]', 'default: all, as a table')
+      .addHelpText(
+        'before',
+        'Examples:\n  flyball status\n  flyball status checkout\n  flyball status --json\n',
+      )
+      .action(async (limiter: string | undefined) => {
+        await withRedis(io, async (session) => {
+          const addresses =
+            limiter === undefined
+              ? await listLimiters(session)
+              : [await findLimiter(session, limiter)];
+          const facts = await Promise.all(
+            addresses.map((address) => readStatusFacts(session, address)),
+          );
+          const views = facts.map(statusView);
+          const nowMs = facts[0]?.nowMs ?? Date.now();
+          if (io.flags.json) {
+            io.json({ redis: session.url, atMs: Math.floor(nowMs), limiters: views });
+          } else if (limiter !== undefined) {
+            io.out(statusLines(io.c, views[0]!, nowMs, io.columns));
+          } else if (views.length > 0) {
+            io.out(statusTable(io, views));
+            io.say(io.ce.dim('flyball status <limiter> tells more.'));
+          } else {
+            io.say(
+              `No limiter is known in Redis at ${session.url}. flyball run adopts policies and registers them.`,
+            );
+          }
+        });
+      }),
+  );
+}

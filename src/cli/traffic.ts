@@ -1,0 +1,75 @@
+/** A few telemetry seconds as traffic per second: who denied what, and how many processes report completions. Pure. Stage: cli. */
+import { FIELD } from '../redis/telemetry-fields.js';
+
+export interface Traffic {
+  /** Whether any process flushed in these seconds. */
+  seen: boolean;
+  offeredPerSecond: number;
+  admittedPerSecond: number;
+  /** Denials per second by reason; in shadow, what would have been denied. */
+  deniedPerSecond: Record<string, number>;
+  processes: number;
+  reporting: number;
+}
+
+const DENIED = FIELD.denied('');
+const WOULD_DENY = FIELD.wouldDeny('');
+const PROCESS = FIELD.process('');
+const REPORTING = FIELD.reportingProcess('');
+
+/** Sums the hashes of whole seconds. Fields that are no plain count are left out. */
+export function sumSeconds(hashes: readonly Record<string, string>[], seconds: number): Traffic {
+  const processes = new Set<string>();
+  const reporting = new Set<string>();
+  const denied: Record<string, number> = {};
+  let offered = 0;
+  let admitted = 0;
+  for (const hash of hashes) {
+    for (const [field, text] of Object.entries(hash)) {
+      if (field.startsWith(PROCESS)) processes.add(field.slice(PROCESS.length));
+      else if (field.startsWith(REPORTING)) reporting.add(field.slice(REPORTING.length));
+      else if (field === FIELD.offered) offered += count(text);
+      else if (field === FIELD.admitted) admitted += count(text);
+      else {
+        const prefix = [DENIED, WOULD_DENY].find((p) => field.startsWith(p));
+        if (prefix === undefined) continue;
+        const reason = field.slice(prefix.length);
+        denied[reason] = (denied[reason] ?? 0) + count(text) / seconds;
+      }
+    }
+  }
+  return {
+    seen: processes.size > 0 || offered > 0,
+    offeredPerSecond: offered / seconds,
+    admittedPerSecond: admitted / seconds,
+    deniedPerSecond: denied,
+    processes: processes.size,
+    reporting: reporting.size,
+  };
+}
+
+/** A process that has not asked for its share this long is gone. */
+const SHARE_LAPSE_US = 3_000_000;
+
+/**
+ * Processes by the in-flight shares (`need share reports atUs`), which every live process asks for each second, with traffic or
+ * without; nothing when there are none, so that telemetry's count stands.
+ */
+export function liveProcesses(
+  shares: Record<string, string>,
+  nowUs: number,
+): Pick<Traffic, 'processes' | 'reporting'> | Record<string, never> {
+  let processes = 0;
+  let reporting = 0;
+  for (const text of Object.values(shares)) {
+    const match = /^\d+ -?\d+ ([01]) (\d+)$/.exec(text);
+    if (!match || nowUs - Number(match[2]) >= SHARE_LAPSE_US) continue;
+    processes += 1;
+    if (match[1] === '1') reporting += 1;
+  }
+  return processes > 0 ? { processes, reporting } : {};
+}
+
+function count(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) : 0;
+}
