@@ -69,7 +69,7 @@ export interface TakeAnswer {
   reason: TakeReason;
   /** Whole tokens left in the tighter of the buckets, ≥ 0. */
   remaining: number;
-  /** ms until this take could pass, ≥ 1 on a denial; null when it never can (or no time is known). */
+  /** ms until this take could pass: 0 when allowed, ≥ 1 on a denial, null when it never can (or no time is known). */
   retryAfterMs: number | null;
 }
 
@@ -99,6 +99,8 @@ export interface InFlightReply {
   inForce: InForce;
   /** This process's part of the cap; Σ shares ≤ cap. Infinity when there is no cap. */
   share: number;
+  /** Its part once all others have asked again; a share below it may soon be asked for anew. */
+  fair: number;
   processes: number;
   reporting: number;
 }
@@ -111,6 +113,8 @@ export interface ActuateCall {
   /** What the writer saw. On `create` the epoch and revision that the new params get (epoch must grow). */
   expected: { epoch: number; revision: number };
   create: boolean;
+  /** A higher epoch to begin with this write: Redis was found to have lost writes. */
+  newEpoch?: number;
   change: ParamChange;
   /** What may pass a hold: `law` and `schedule` are refused while frozen or pinned, `breaker` unless it is held too. */
   cause: 'law' | 'breaker' | 'policy' | 'person' | 'settle' | 'schedule';
@@ -139,6 +143,7 @@ export type RefusalReason =
   | 'revision' // (epoch, revision) moved: decide again
   | 'head' // the audit head moved: hash again
   | 'held' // frozen or pinned
+  | 'mode' // off, shadow and recommend: nothing moves by itself
   | 'bounds' // a value outside [min, max]
   | 'invalid' // not finite, negative, or the params are missing
   | 'exists'; // create, but params are there
@@ -155,13 +160,15 @@ export type ActuateReply =
       head: string;
     };
 
+/** `gliding`: the limits are on their way to the safe values; `clock`: Redis's clock was set back. Then actuate. */
 export type HeartbeatReply =
   | { status: 'ok'; nowUs: number; validUntil: number; epoch: number; revision: number }
-  | { status: 'refused'; reason: 'lease' | 'gliding' | 'missing'; nowUs: number };
+  | { status: 'refused'; reason: 'lease' | 'gliding' | 'clock' | 'missing'; nowUs: number };
 
 export type LeaseReply =
   | { status: 'held'; owner: string; token: number; nowUs: number }
-  | { status: 'other'; owner: string; token: number; ttlMs: number; nowUs: number };
+  | { status: 'other'; owner: string; token: number; ttlMs: number; nowUs: number }
+  | { status: 'released'; nowUs: number };
 
 export type NoteReply =
   | { status: 'ok'; streamId: string }

@@ -13,6 +13,9 @@ export interface LimiterAddress {
 }
 
 export interface LimiterKeys {
+  /** The limiter's name, and the channel on which its changes are noticed (not keys). */
+  readonly name: string;
+  readonly changes: string;
   readonly params: string;
   readonly bucket: string;
   readonly shadowBucket: string;
@@ -40,6 +43,8 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
   if (group !== undefined) assertName('group', group);
   const base = group === undefined ? `${prefix}:{${name}}` : `${prefix}:${name}{${group}}`;
   return {
+    name,
+    changes: fleetKeys(prefix).changes,
     params: `${base}:params`,
     bucket: `${base}:b`,
     shadowBucket: `${base}:s:b`,

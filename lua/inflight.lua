@@ -1,0 +1,104 @@
+-- inflight: asks for this process's part of the in-flight cap, once a second and at a new revision.
+-- Max-min fair by need, in whole requests; what nobody needs is spread evenly, so one process alone has it all.
+-- A share is granted only from what others do not hold, so that shares never pass the cap; a dead process's
+-- lapses after 3 s.
+-- KEYS:
+--   params      the params hash
+--   shares      hash: process → `need share reports atUs`
+-- ARGV:
+--   nowUs       empty: Redis TIME; tests pass a time
+--   process     unique to one start of a process
+--   need        most requests in flight at once that this process would use now
+--   reports     1: it reports completions; others are bound by the rate only
+--   fallback    numbers for missing params: `rate capacity inFlightMax subjectRate subjectCapacity`
+-- RETURNS: [nowUs, inForce, share, fair, processes, reporting]; a share of -1 is no cap; `fair` is what it gets
+--   once all others have asked again
+-- TIME: once, unless nowUs is given
+-- COMPLEXITY: O(p log p) in the live processes
+--- @include lib/now.lua
+--- @include lib/number.lua
+--- @include lib/params.lua
+--- @include lib/effective.lua
+--- @include lib/ttl.lua
+--- @include lib/view.lua
+local now = now_us(ARGV[1])
+local process, need, reports = ARGV[2], finite(ARGV[3]), ARGV[4] == '1'
+if not now or process == '' or not need or need < 0 or need > 1000000000 then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants process, and need of 0 or more')
+end
+need = math.ceil(need)
+local LAPSE_US = 3000000
+
+local cap, text
+local p = read_params(KEYS[1])
+if p then
+  local v = view_of(p, now)
+  text = v.text
+  cap = effective(p, now).inFlightMax
+else
+  local rate, capacity, max, subject_rate, subject_capacity =
+    string.match(ARGV[5], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  cap = finite(max)
+  if not cap then return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers') end
+  text = '0 0 0 0 recommend closed 0 ' .. rate .. ' ' .. capacity .. ' ' .. max .. ' ' .. subject_rate
+    .. ' ' .. subject_capacity
+end
+cap = math.floor(cap)
+
+-- Who lives, what they need and hold; this process as it is now.
+local all, names, held, processes = {}, {}, 0, 1
+local flat = redis.call('HGETALL', KEYS[2])
+for i = 1, #flat, 2 do
+  local name = flat[i]
+  local n, share, r, at = string.match(flat[i + 1], '^(%d+) (%-?%d+) ([01]) (%d+)$')
+  at = tonumber(at)
+  if name ~= process then
+    if not at or now - at >= LAPSE_US then
+      redis.call('HDEL', KEYS[2], name)
+    else
+      if at > now then -- the clock was set back: it lapses from now on
+        redis.call('HSET', KEYS[2], name, string.format('%s %s %s %.0f', n, share, r, now))
+      end
+      processes = processes + 1
+      if r == '1' then
+        names[#names + 1] = name
+        all[name] = tonumber(n)
+        held = held + math.max(0, tonumber(share))
+      end
+    end
+  end
+end
+local reporting = #names
+local share, fair = -1, -1
+if reports then
+  reporting = reporting + 1
+  if cap > 0 then
+    names[#names + 1] = process
+    all[process] = need
+    -- Smallest needs first: each gets what it needs or an equal part of what is left; names break ties.
+    table.sort(names, function(a, b)
+      if all[a] ~= all[b] then return all[a] < all[b] end
+      return a < b
+    end)
+    local left, parts = cap, {}
+    for i = 1, #names do
+      local part = math.min(all[names[i]], math.floor(left / (#names - i + 1)))
+      parts[i] = part
+      left = left - part
+    end
+    -- What nobody needs, evenly to all.
+    for i = 1, #names do
+      local more = math.floor(left / (#names - i + 1))
+      parts[i] = parts[i] + more
+      left = left - more
+      if names[i] == process then fair = parts[i] end
+    end
+    share = math.max(0, math.min(fair, cap - held))
+  end
+end
+redis.call('HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, share, reports and 1 or 0, now))
+redis.call('PEXPIRE', KEYS[2], 60000)
+return {
+  string.format('%.0f', now), text, string.format('%.0f', share), string.format('%.0f', fair),
+  string.format('%d', processes), string.format('%d', reporting),
+}

@@ -1,0 +1,40 @@
+-- lease: takes, renews or gives back the right to actuate one limiter.
+-- The fencing token only grows: max(last + 1, Redis ms); the last one is kept in the params as well.
+-- KEYS:
+--   lease       who may actuate
+--   params      the params hash
+-- ARGV:
+--   nowUs       empty: Redis TIME; tests pass a time
+--   op          acquire | release
+--   owner       who asks; unique to one start of a process
+--   token       what was granted before; empty: nothing
+--   leaseMs     how long the lease lives
+-- RETURNS: ['held', owner, token, nowUs], ['other', owner, token, ttlMs, nowUs] or ['released', nowUs]
+-- TIME: once, unless nowUs is given
+-- COMPLEXITY: O(1)
+--- @include lib/now.lua
+--- @include lib/number.lua
+local now = now_us(ARGV[1])
+local op, owner, token, lease_ms = ARGV[2], ARGV[3], ARGV[4], finite(ARGV[5])
+if not now or not lease_ms or lease_ms < 1 or (op ~= 'acquire' and op ~= 'release') or owner == '' then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID lease wants op, owner, leaseMs above 0')
+end
+local text = string.format('%.0f', now)
+local life = string.format('%.0f', math.ceil(lease_ms))
+local held = redis.call('GET', KEYS[1])
+local mine = held and token ~= '' and held == owner .. ':' .. token
+if op == 'release' then
+  if mine then redis.call('DEL', KEYS[1]) end
+  if mine or not held then return { 'released', text } end
+elseif mine then
+  redis.call('PEXPIRE', KEYS[1], life)
+  return { 'held', owner, token, text }
+elseif not held then
+  local last = tonumber(redis.call('HGET', KEYS[2], 'fence') or '0') or 0
+  local granted = string.format('%.0f', math.max(last + 1, math.floor(now / 1000)))
+  redis.call('SET', KEYS[1], owner .. ':' .. granted, 'PX', life)
+  if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'fence', granted) end
+  return { 'held', owner, granted, text }
+end
+local other, others_token = string.match(held, '^(.*):(%d+)$')
+return { 'other', other or held, others_token or '0', tostring(redis.call('PTTL', KEYS[1])), text }

@@ -1,0 +1,60 @@
+-- fields: the params in their order, which of them a writer may set, and how a change is read.
+local FIELDS = {
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',
+  'heldBy', 'fence', 'policyHash',
+}
+-- The script alone keeps these: revision and epoch, clocks and floors, the fence and the autopilot's word.
+local OWN = {
+  v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,
+  floor = true, subjectFloor = true, fence = true, validUntil = true,
+}
+local KNOWN = {}
+for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end
+local LARGEST = 9007199254740992 -- 2^53
+local MINUS_ONE = { subjectRate = true, openUntil = true, frozenUntil = true, pinnedUntil = true }
+local FLAGS = { subjectFollow = true, holdBreaker = true }
+
+-- Fewest digits that read back to the same bits: people read the hash too.
+local function shortest(n)
+  for digits = 15, 16 do
+    local text = string.format('%.' .. digits .. 'g', n)
+    if tonumber(text) == n then return text end
+  end
+  return exact(n)
+end
+
+-- Reads the pairs from ARGV[first] on into `p`; returns the fields that were given, or a fault.
+local function apply_change(p, first)
+  local changed = {}
+  if (#ARGV - first + 1) % 2 ~= 0 then return nil, 'a change is pairs of field and value' end
+  for i = first, #ARGV, 2 do
+    local field, value = ARGV[i], ARGV[i + 1]
+    if not KNOWN[field] or OWN[field] then return nil, field .. ' is not a field that a writer sets' end
+    if TEXT[field] then
+      if #value > 256 then return nil, field .. ' is longer than 256 bytes' end
+      if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value]) then
+        return nil, field .. ' is ' .. value
+      end
+      p[field] = value
+    else
+      local n = finite(value)
+      if not n or n > LARGEST or n < 0 and not (n == -1 and MINUS_ONE[field])
+        or FLAGS[field] and n > 1 then
+        return nil, field .. ' is ' .. string.sub(value, 1, 40) .. ', which is not allowed'
+      end
+      p[field] = n == 0 and 0 or n
+    end
+    changed[field] = TEXT[field] and value or shortest(p[field])
+  end
+  return changed
+end
+
+local function missing_field(p)
+  for i = 1, #FIELDS do
+    if p[FIELDS[i]] == nil and not OWN[FIELDS[i]] then return FIELDS[i] .. ' is missing' end
+  end
+end

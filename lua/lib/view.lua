@@ -1,0 +1,47 @@
+-- view: what a take needs of the params at `now`, as plain numbers, and the text of what is in force.
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }
+
+-- `managed epoch revision generation mode state gliding rate capacity inFlightMax subjectRate subjectCapacity`
+local function in_force_text(p, e)
+  return string.format(
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity
+  )
+end
+
+-- `from` … `untl`: while one rate holds, tokens = accrued + rate × (now − since) needs nothing else.
+local function view_of(p, now)
+  local e = effective(p, now)
+  local untl = e.glide
+  if e.state == 'open' then untl = math.min(untl, e.opens) end
+  local since = p.changedAt
+  if e.state ~= 'open' then since = math.max(since, e.opens) end
+  local half_open = e.state == 'half-open'
+  return {
+    code = MODES[p.mode] + 4 * STATES[e.state],
+    from = since,
+    untl = e.gliding and 0 or untl,
+    since = since,
+    accrued = p.accrued,
+    rate = e.rate,
+    capacity = e.capacity,
+    fullCapacity = p.capacity,
+    floor = p.floor,
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,
+    ttlMs = bucket_ttl_ms(p),
+    subjectSince = p.changedAt,
+    subjectAccrued = p.subjectAccrued,
+    subjectRate = e.subjectRate,
+    subjectCapacity = e.subjectCapacity,
+    subjectFloor = p.subjectFloor,
+    subjectTtlMs = subject_ttl_ms(p),
+    openUntil = p.openUntil * 1000,
+    probeRate = p.probeRate,
+    tokens = e.tokens,
+    subjectTokens = e.subjectTokens,
+    text = in_force_text(p, e),
+  }
+end

@@ -1,0 +1,159 @@
+/** What the scripts answer, read into the types of calls.ts. Stage: enforce, actuate. */
+import { FlyballError } from '../errors.js';
+import type {
+  ActuateReply,
+  HeartbeatReply,
+  InFlightReply,
+  InForce,
+  LeaseReply,
+  NoteReply,
+  RefusalReason,
+  TakeAnswer,
+  TakeReason,
+  TakeReply,
+} from './calls.js';
+import type { LimiterState, Mode } from './params.js';
+
+/** In the order of the numbers that `take` answers with. */
+export const TAKE_REASONS = [
+  'ok',
+  'off',
+  'rate',
+  'subject',
+  'breaker_open',
+  'probe_budget',
+  'reserve',
+  'cost_exceeds_capacity',
+  'bad_cost',
+] as const satisfies readonly TakeReason[];
+
+const TAKE_STATUS = ['ok', 'late', 'mode'] as const;
+/** Texts of what is in force change a few times a minute, replies come by the thousand. */
+const inForceByText = new Map<string, InForce>();
+const IN_FORCE_KEPT = 256;
+
+export function readTakeReply(raw: unknown): TakeReply {
+  const reply = raw as (number | string)[];
+  const status = Array.isArray(reply) ? TAKE_STATUS[reply[0] as number] : undefined;
+  if (status === undefined) throw unreadable('take', raw);
+  const answers: TakeAnswer[] = [];
+  for (let i = 3; i < reply.length; i += 3) {
+    const code = reply[i] as number;
+    const retry = reply[i + 2] as number;
+    answers.push({
+      allowed: code <= 1,
+      reason: TAKE_REASONS[code]!,
+      remaining: reply[i + 1] as number,
+      retryAfterMs: retry < 0 ? null : retry,
+    });
+  }
+  return {
+    status,
+    nowUs: reply[1] as number,
+    inForce: readInForce(reply[2] as string),
+    answers,
+  };
+}
+
+/** `managed epoch revision generation mode state gliding rate capacity inFlightMax subjectRate subjectCapacity` */
+export function readInForce(text: string): InForce {
+  const known = inForceByText.get(text);
+  if (known !== undefined) return known;
+  const parts = text.split(' ');
+  if (parts.length !== 12) throw unreadable('inForce', text);
+  const number = (index: number) => Number(parts[index]);
+  const inForce: InForce = Object.freeze({
+    managed: parts[0] === '1',
+    epoch: number(1),
+    revision: number(2),
+    generation: number(3),
+    mode: parts[4] as Mode,
+    state: parts[5] as LimiterState,
+    gliding: parts[6] === '1',
+    rate: number(7),
+    capacity: number(8),
+    inFlightMax: number(9),
+    subjectRate: number(10),
+    subjectCapacity: number(11),
+  });
+  if (inForceByText.size >= IN_FORCE_KEPT) inForceByText.clear();
+  inForceByText.set(text, inForce);
+  return inForce;
+}
+
+export function readInFlightReply(raw: unknown): InFlightReply {
+  const [nowUs, text, share, fair, processes, reporting] = raw as string[];
+  const part = (value: string | undefined) =>
+    Number(value) < 0 ? Number.POSITIVE_INFINITY : Number(value);
+  return {
+    nowUs: Number(nowUs),
+    inForce: readInForce(text ?? ''),
+    share: part(share),
+    fair: part(fair),
+    processes: Number(processes),
+    reporting: Number(reporting),
+  };
+}
+
+export function readActuateReply(raw: unknown): ActuateReply {
+  const reply = raw as string[];
+  if (reply[0] === 'ok') {
+    return {
+      status: 'ok',
+      nowUs: Number(reply[1]),
+      epoch: Number(reply[2]),
+      revision: Number(reply[3]),
+      streamId: reply[4] ?? '',
+    };
+  }
+  if (reply[0] !== 'refused') throw unreadable('actuate', raw);
+  return {
+    status: 'refused',
+    reason: reply[1] as RefusalReason,
+    detail: reply[2] ?? '',
+    nowUs: Number(reply[3]),
+    epoch: Number(reply[4]),
+    revision: Number(reply[5]),
+    head: reply[6] ?? '',
+  };
+}
+
+export function readHeartbeatReply(raw: unknown): HeartbeatReply {
+  const reply = raw as string[];
+  if (reply[0] === 'ok') {
+    return {
+      status: 'ok',
+      nowUs: Number(reply[1]),
+      validUntil: Number(reply[2]),
+      epoch: Number(reply[3]),
+      revision: Number(reply[4]),
+    };
+  }
+  if (reply[0] !== 'refused') throw unreadable('heartbeat', raw);
+  const reason = reply[1] as Extract<HeartbeatReply, { status: 'refused' }>['reason'];
+  return { status: 'refused', reason, nowUs: Number(reply[2]) };
+}
+
+export function readLeaseReply(raw: unknown): LeaseReply {
+  const [status, ...rest] = raw as string[];
+  if (status === 'released') return { status, nowUs: Number(rest[0]) };
+  const owner = rest[0] ?? '';
+  const token = Number(rest[1]);
+  if (status === 'held') return { status, owner, token, nowUs: Number(rest[2]) };
+  if (status !== 'other') throw unreadable('lease', raw);
+  return { status, owner, token, ttlMs: Number(rest[2]), nowUs: Number(rest[3]) };
+}
+
+export function readNoteReply(raw: unknown): NoteReply {
+  const reply = raw as string[];
+  if (reply[0] === 'ok') return { status: 'ok', streamId: reply[1] ?? '' };
+  if (reply[0] !== 'refused') throw unreadable('note', raw);
+  return { status: 'refused', reason: 'head', head: reply[2] ?? '' };
+}
+
+function unreadable(script: string, raw: unknown): FlyballError {
+  return new FlyballError(
+    'FLYBALL_E_SCRIPT_REPLY',
+    `the reply of ${script} cannot be read: ${JSON.stringify(raw)?.slice(0, 200)}. Do SDK and daemon run versions that fit each other?`,
+  );
+}

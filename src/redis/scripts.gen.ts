@@ -1,0 +1,1792 @@
+/** Generated from lua/*.lua by scripts/build-lua.mjs; do not edit. Stage: enforce, actuate. */
+
+export type ScriptArg = string | number;
+
+/** A script as Redis gets it; the type parameters name its keys and arguments. */
+export interface Script<Keys extends string[], Args extends ScriptArg[]> {
+  readonly name: string;
+  readonly sha: string;
+  readonly lua: string;
+  /** Never set: carries the types. */
+  readonly types?: { keys: Keys; args: Args };
+}
+
+/** Keys of `actuate`, in order. */
+export type ActuateKeys = [params: string, audit: string, lease: string, state: string, policy: string, version: string];
+/** Arguments of `actuate`, in order. */
+export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: ScriptArg, token: ScriptArg, epoch: ScriptArg, revision: ScriptArg, create: ScriptArg, newEpoch: ScriptArg, cause: ScriptArg, refloor: ScriptArg, leaseMs: ScriptArg, prev: ScriptArg, hash: ScriptArg, body: ScriptArg, checkpoint: ScriptArg, policyHash: ScriptArg, policyJson: ScriptArg, channel: ScriptArg, limiter: ScriptArg, ...change: ScriptArg[]];
+/**
+ * changes what is in force and appends exactly one audit entry, or refuses and writes nothing. Checks authority, revision, audit head, holds and bounds; settles the token clocks at what really held.
+ * Returns ['ok', nowUs, epoch, revision, streamId] or ['refused', reason, detail, nowUs, epoch, revision, head]. O(1).
+ */
+export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
+  name: 'actuate',
+  sha: '8d0bef49d1c473cdf9d5e30dfd1c1622f05b794b',
+  lua: "-- flyball actuate\n\
+local function now_us(given)\n\
+  if given ~= '' then return tonumber(given) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = bucket_ttl_ms(p),\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = subject_ttl_ms(p),\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local function pack_hot(v)\n\
+  return struct.pack(\n\
+    '<dddddddddddddddddddd',\n\
+    v.code, v.from, v.untl, v.since, v.accrued, v.rate, v.capacity, v.fullCapacity, v.floor,\n\
+    v.reserveDefault, v.reserveSheddable, v.ttlMs,\n\
+    v.subjectSince, v.subjectAccrued, v.subjectRate, v.subjectCapacity, v.subjectFloor, v.subjectTtlMs,\n\
+    v.openUntil, v.probeRate\n\
+  ) .. v.text\n\
+end\n\
+local function holds_lease(lease_key, owner, token, fence)\n\
+  local number = tonumber(token)\n\
+  if not number or number < fence then return false end\n\
+  return redis.call('GET', lease_key) == owner .. ':' .. token\n\
+end\n\
+local function lease_token(lease_key)\n\
+  return tonumber(string.match(redis.call('GET', lease_key) or '', ':(%d+)$')) or 0\n\
+end\n\
+local GENESIS = string.rep('0', 64)\n\
+local function audit_head(key)\n\
+  local newest = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]\n\
+  if not newest then return GENESIS, 0 end\n\
+  local hash, epoch = GENESIS, 0\n\
+  for i = 1, #newest[2], 2 do\n\
+    if newest[2][i] == 'hash' then hash = newest[2][i + 1] end\n\
+    if newest[2][i] == 'epoch' then epoch = tonumber(newest[2][i + 1]) or 0 end\n\
+  end\n\
+  return hash, epoch\n\
+end\n\
+local function append(key, kind, epoch, revision, hash, prev, body)\n\
+  return redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 'kind', kind,\n\
+    'epoch', string.format('%.0f', epoch), 'revision', string.format('%.0f', revision),\n\
+    'hash', hash, 'prev', prev, 'body', body)\n\
+end\n\
+local FIELDS = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local OWN = {\n\
+  v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
+  floor = true, subjectFloor = true, fence = true, validUntil = true,\n\
+}\n\
+local KNOWN = {}\n\
+for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end\n\
+local LARGEST = 9007199254740992\n\
+local MINUS_ONE = { subjectRate = true, openUntil = true, frozenUntil = true, pinnedUntil = true }\n\
+local FLAGS = { subjectFollow = true, holdBreaker = true }\n\
+local function shortest(n)\n\
+  for digits = 15, 16 do\n\
+    local text = string.format('%.' .. digits .. 'g', n)\n\
+    if tonumber(text) == n then return text end\n\
+  end\n\
+  return exact(n)\n\
+end\n\
+local function apply_change(p, first)\n\
+  local changed = {}\n\
+  if (#ARGV - first + 1) % 2 ~= 0 then return nil, 'a change is pairs of field and value' end\n\
+  for i = first, #ARGV, 2 do\n\
+    local field, value = ARGV[i], ARGV[i + 1]\n\
+    if not KNOWN[field] or OWN[field] then return nil, field .. ' is not a field that a writer sets' end\n\
+    if TEXT[field] then\n\
+      if #value > 256 then return nil, field .. ' is longer than 256 bytes' end\n\
+      if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value]) then\n\
+        return nil, field .. ' is ' .. value\n\
+      end\n\
+      p[field] = value\n\
+    else\n\
+      local n = finite(value)\n\
+      if not n or n > LARGEST or n < 0 and not (n == -1 and MINUS_ONE[field])\n\
+        or FLAGS[field] and n > 1 then\n\
+        return nil, field .. ' is ' .. string.sub(value, 1, 40) .. ', which is not allowed'\n\
+      end\n\
+      p[field] = n == 0 and 0 or n\n\
+    end\n\
+    changed[field] = TEXT[field] and value or shortest(p[field])\n\
+  end\n\
+  return changed\n\
+end\n\
+local function missing_field(p)\n\
+  for i = 1, #FIELDS do\n\
+    if p[FIELDS[i]] == nil and not OWN[FIELDS[i]] then return FIELDS[i] .. ' is missing' end\n\
+  end\n\
+end\n\
+local HELD = { rate = true, capacity = true, inFlightMax = true }\n\
+local function holds(p, now)\n\
+  return p.frozenUntil == -1 or p.frozenUntil * 1000 > now\n\
+    or p.pinnedUntil == -1 or p.pinnedUntil * 1000 > now\n\
+end\n\
+local function named(field, value, allowed)\n\
+  return field .. ' is ' .. exact(value) .. '; allowed is ' .. allowed\n\
+end\n\
+local function policy_keeps(before, p)\n\
+  return (p.rate == before.rate or (before.rate > p.maxRate and p.rate == p.maxRate))\n\
+    and (p.inFlightMax == before.inFlightMax or before.inFlightMax == 0 or p.maxInFlight == 0\n\
+      or (before.inFlightMax > p.maxInFlight and p.inFlightMax == p.maxInFlight))\n\
+end\n\
+local function breaks_hold(before, p, cause, now)\n\
+  if not before or cause == 'person' or not holds(before, now) then return nil end\n\
+  local who = before.heldBy ~= '' and before.heldBy or 'a person'\n\
+  if cause == 'law' or cause == 'schedule' then return 'held by ' .. who end\n\
+  if cause == 'breaker' and before.holdBreaker == 1 then return 'the breaker is held by ' .. who end\n\
+  if cause == 'policy' then\n\
+    if not policy_keeps(before, p) then return 'rate and cap are held by ' .. who end\n\
+  else\n\
+    for field in pairs(HELD) do\n\
+      if p[field] ~= before[field] then return field .. ' is held by ' .. who end\n\
+    end\n\
+  end\n\
+  for _, field in ipairs({ 'frozenUntil', 'pinnedUntil', 'holdBreaker', 'heldBy' }) do\n\
+    if p[field] ~= before[field] then return 'only a person ends the hold of ' .. who end\n\
+  end\n\
+end\n\
+local function breaks_mode(before, p, e, cause)\n\
+  if not before or p.mode == 'auto' then return nil end\n\
+  if cause == 'law' or cause == 'schedule' then return 'in mode ' .. p.mode .. ' the law changes nothing' end\n\
+  if cause == 'breaker' and e.state == 'closed' then\n\
+    return 'in mode ' .. p.mode .. ' the breaker trips nothing'\n\
+  end\n\
+end\n\
+local function breaks_shape(p)\n\
+  if not (p.capacity > 0) then return named('capacity', p.capacity, 'above 0') end\n\
+  if not (p.policyRate > 0) then return named('policyRate', p.policyRate, 'above 0') end\n\
+  if not (p.probeRate > 0) then return named('probeRate', p.probeRate, 'above 0') end\n\
+  if not (p.safeRate > 0) then return named('safeRate', p.safeRate, 'above 0') end\n\
+  if p.minRate > p.maxRate then return named('minRate', p.minRate, 'at most maxRate') end\n\
+  if p.minCapacity > p.maxCapacity then return named('minCapacity', p.minCapacity, 'at most maxCapacity') end\n\
+  if p.minInFlight > p.maxInFlight then return named('minInFlight', p.minInFlight, 'at most maxInFlight') end\n\
+  if p.subjectRate >= 0 and not (p.subjectCapacity > 0) then\n\
+    return named('subjectCapacity', p.subjectCapacity, 'above 0')\n\
+  end\n\
+  if p.inFlightMax % 1 ~= 0 or p.safeInFlight % 1 ~= 0 then\n\
+    return named('inFlightMax', p.inFlightMax, 'a whole number')\n\
+  end\n\
+  if p.reserveDefault > 1 or p.reserveSheddable > 1 then\n\
+    return named('reserveSheddable', p.reserveSheddable, '0 to 1')\n\
+  end\n\
+end\n\
+local function breaks_bounds(before, p, cause)\n\
+  local person = cause == 'person'\n\
+  local moved = not before or p.rate ~= before.rate or p.maxRate ~= before.maxRate\n\
+  if moved and p.rate > math.max(p.maxRate, cause == 'settle' and p.safeRate or 0) then\n\
+    return named('rate', p.rate, '0 to ' .. exact(p.maxRate))\n\
+  end\n\
+  if before and p.rate ~= before.rate and p.state == 'closed' and p.rate < p.minRate\n\
+    and (cause == 'law' or cause == 'schedule' or cause == 'breaker') then\n\
+    return named('rate', p.rate, exact(p.minRate) .. ' to ' .. exact(p.maxRate))\n\
+  end\n\
+  if not before or p.capacity ~= before.capacity then\n\
+    if p.capacity > p.maxCapacity or (not person and p.capacity < p.minCapacity) then\n\
+      return named('capacity', p.capacity, exact(p.minCapacity) .. ' to ' .. exact(p.maxCapacity))\n\
+    end\n\
+  end\n\
+  if not before or p.inFlightMax ~= before.inFlightMax then\n\
+    local most = math.max(p.maxInFlight, cause == 'settle' and p.safeInFlight or 0)\n\
+    if p.inFlightMax > most or (cause == 'law' and p.state == 'closed' and p.inFlightMax < p.minInFlight) then\n\
+      return named('inFlightMax', p.inFlightMax, exact(p.minInFlight) .. ' to ' .. exact(p.maxInFlight))\n\
+    end\n\
+  end\n\
+end\n\
+local function forbidden(before, p, e, changed, cause, now)\n\
+  local fault = breaks_shape(p)\n\
+  if fault then return 'invalid', fault end\n\
+  fault = breaks_hold(before, p, cause, now)\n\
+  if fault then return 'held', fault end\n\
+  fault = breaks_mode(before, p, e, cause)\n\
+  if fault then return 'mode', fault end\n\
+  fault = breaks_bounds(before, p, cause)\n\
+  if fault then return 'bounds', fault end\n\
+end\n\
+local REBASE_AT = 17592186044416\n\
+local function settled(before, now)\n\
+  if not before then\n\
+    return {\n\
+      validUntil = 0, fence = 0, accrued = 0, subjectAccrued = 0, floor = 0, subjectFloor = 0,\n\
+      changedAt = now,\n\
+    }, nil\n\
+  end\n\
+  local e = effective(before, now)\n\
+  local p = {}\n\
+  for field, value in pairs(before) do p[field] = value end\n\
+  p.accrued, p.subjectAccrued, p.changedAt = e.tokens, e.subjectTokens, now\n\
+  p.state = e.state\n\
+  if e.gliding then p.rate, p.inFlightMax = e.rate, e.inFlightMax end\n\
+  return p, e\n\
+end\n\
+local function normalise_open(p, e, changed, now)\n\
+  local now_ms = math.floor(now / 1000)\n\
+  if p.state ~= 'open' then\n\
+    p.openUntil, changed.openUntil = 0, nil\n\
+    return\n\
+  end\n\
+  local trip = not e or e.state ~= 'open'\n\
+  if trip and not changed.openUntil then p.openUntil = now_ms + p.openForMs end\n\
+  if p.openUntil ~= -1 then\n\
+    if changed.openUntil then\n\
+      p.openForMs = math.max(p.openForMs, p.openUntil - now_ms)\n\
+      changed.openForMs = nil\n\
+    elseif not trip then\n\
+      p.openUntil = math.min(p.openUntil, now_ms + p.openForMs)\n\
+    end\n\
+  end\n\
+  if trip and e and not changed.generation then p.generation = p.generation + 1 end\n\
+end\n\
+local function set_floors(before, p, e, refloor)\n\
+  if p.accrued > REBASE_AT then p.accrued, p.floor = 0, 0 end\n\
+  if p.subjectAccrued > REBASE_AT then p.subjectAccrued, p.subjectFloor = 0, 0 end\n\
+  if not before then\n\
+    local empty = refloor == 'empty' or p.state ~= 'closed'\n\
+    p.floor = empty and p.accrued or p.accrued - p.capacity\n\
+    p.subjectFloor = refloor == 'empty' and p.subjectAccrued or p.subjectAccrued - p.subjectCapacity\n\
+    return\n\
+  end\n\
+  p.floor = math.min(p.floor, p.accrued)\n\
+  p.subjectFloor = math.min(p.subjectFloor, p.subjectAccrued)\n\
+  local room = (p.state == 'half-open') and math.min(p.capacity, math.max(1, p.probeRate)) or p.capacity\n\
+  if room > e.capacity then p.floor = math.max(p.floor, p.accrued - e.capacity) end\n\
+  if p.subjectRate >= 0 then\n\
+    if before.subjectRate < 0 then\n\
+      p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - p.subjectCapacity)\n\
+    elseif p.subjectCapacity > before.subjectCapacity then\n\
+      p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - before.subjectCapacity)\n\
+    end\n\
+  end\n\
+  local trip_or_reset = p.state == 'open' or e.state == 'open'\n\
+  if refloor == 'empty' or trip_or_reset\n\
+    or bucket_ttl_ms(p) > bucket_ttl_ms(before) or (p.rate == 0 and before.rate > 0) then\n\
+    p.floor = p.accrued\n\
+  end\n\
+  local stands = p.subjectFollow == 1 and p.rate == 0 and before.rate > 0\n\
+  if p.subjectRate >= 0 and (refloor == 'empty' or stands\n\
+    or (before.subjectRate >= 0 and subject_ttl_ms(p) > subject_ttl_ms(before))) then\n\
+    p.subjectFloor = p.subjectAccrued\n\
+  end\n\
+end\n\
+local now = now_us(ARGV[1])\n\
+local authority, owner, token = ARGV[2], ARGV[3], ARGV[4]\n\
+local epoch, revision = finite(ARGV[5]), finite(ARGV[6])\n\
+local create, new_epoch, cause, refloor = ARGV[7] == '1', finite(ARGV[8]), ARGV[9], ARGV[10]\n\
+local lease_ms = finite(ARGV[11])\n\
+local prev, hash, body = ARGV[12], ARGV[13], ARGV[14]\n\
+local checkpoint, policy_hash, policy_json = ARGV[15], ARGV[16], ARGV[17]\n\
+local channel, limiter = ARGV[18], ARGV[19]\n\
+local before = read_params(KEYS[1])\n\
+local head, head_epoch = audit_head(KEYS[2])\n\
+local function integer(n)\n\
+  return string.format('%.0f', n)\n\
+end\n\
+local function refuse(reason, detail)\n\
+  local at = before or { epoch = 0, revision = 0 }\n\
+  return { 'refused', reason, detail, integer(now or 0), integer(at.epoch), integer(at.revision), head }\n\
+end\n\
+if not now or not epoch or not revision or not lease_ms or (authority == 'lease' and lease_ms < 1) then\n\
+  return refuse('invalid', 'nowUs, epoch, revision and leaseMs are numbers, leaseMs of a lease above 0')\n\
+end\n\
+if create and before then return refuse('exists', 'the params are there already') end\n\
+if not create and not before then return refuse('invalid', 'the params are missing: create them') end\n\
+if authority == 'lease' then\n\
+  if not holds_lease(KEYS[3], owner, token, before and before.fence or 0) then\n\
+    return refuse('lease', 'the lease is held by ' .. (redis.call('GET', KEYS[3]) or 'nobody'))\n\
+  end\n\
+elseif authority ~= 'person' then\n\
+  return refuse('invalid', 'authority is ' .. authority .. ', not lease or person')\n\
+end\n\
+if before and (epoch ~= before.epoch or revision ~= before.revision) then\n\
+  return refuse('revision', 'in force is ' .. integer(before.epoch) .. '/' .. integer(before.revision))\n\
+end\n\
+if (create and epoch <= head_epoch) or (new_epoch and new_epoch <= epoch) then\n\
+  return refuse('revision', 'a new epoch must be above ' .. integer(math.max(head_epoch, before and epoch or 0)))\n\
+end\n\
+if prev ~= head then return refuse('head', 'the newest audit entry is another one') end\n\
+local p, e = settled(before, now)\n\
+local changed, fault = apply_change(p, 20)\n\
+if fault then return refuse('invalid', fault) end\n\
+if create then\n\
+  fault = missing_field(p)\n\
+  if fault then return refuse('invalid', fault) end\n\
+  p.v, p.epoch, p.revision = 1, epoch, revision\n\
+else\n\
+  p.revision = p.revision + 1\n\
+  if new_epoch then p.epoch = new_epoch end\n\
+end\n\
+if authority == 'lease' then\n\
+  p.validUntil = math.floor(now / 1000) + lease_ms\n\
+  p.fence = tonumber(token)\n\
+else\n\
+  if create then p.fence = lease_token(KEYS[3]) end\n\
+  p.validUntil = math.max(p.validUntil, math.floor(now / 1000))\n\
+end\n\
+normalise_open(p, e, changed, now)\n\
+local reason\n\
+reason, fault = forbidden(before, p, e, changed, cause, now)\n\
+if reason then return refuse(reason, fault) end\n\
+set_floors(before, p, e, refloor)\n\
+local fields = {}\n\
+for i = 1, #FIELDS do\n\
+  local field = FIELDS[i]\n\
+  local value = p[field]\n\
+  fields[2 * i - 1] = field\n\
+  fields[2 * i] = TEXT[field] and value or changed[field] or shortest(value)\n\
+end\n\
+fields[#fields + 1] = 'hot'\n\
+fields[#fields + 1] = pack_hot(view_of(p, now))\n\
+redis.call('HSET', KEYS[1], unpack(fields))\n\
+local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)\n\
+if authority == 'lease' then redis.call('PEXPIRE', KEYS[3], integer(math.ceil(lease_ms))) end\n\
+if checkpoint ~= '' then redis.call('SET', KEYS[4], checkpoint, 'PX', '3600000') end\n\
+if policy_hash ~= '' then\n\
+  redis.call('SET', KEYS[5], policy_json)\n\
+  redis.call('SET', KEYS[6], policy_json)\n\
+end\n\
+redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))\n\
+return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\
+",
+};
+
+/** Keys of `effective`, in order. */
+export type EffectiveKeys = [params: string];
+/** Arguments of `effective`, in order. */
+export type EffectiveArgs = [nowUs: ScriptArg];
+/**
+ * reads what is in force now, after open time and glide, without changing anything.
+ * Returns [nowUs, inForce, tokens, subjectTokens], or [nowUs] when the params are missing. O(1).
+ */
+export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
+  name: 'effective',
+  sha: '2d9b5ea1c9cbc85b25bce75af3d8911e16311397',
+  lua: "-- flyball effective\n\
+local function now_us(given)\n\
+  if given ~= '' then return tonumber(given) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = bucket_ttl_ms(p),\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = subject_ttl_ms(p),\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local now = now_us(ARGV[1])\n\
+if not now then return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs is a number') end\n\
+local p = read_params(KEYS[1])\n\
+if not p then return { string.format('%.0f', now) } end\n\
+local v = view_of(p, now)\n\
+return {\n\
+  string.format('%.0f', now), v.text,\n\
+  string.format('%.17g', v.tokens), string.format('%.17g', v.subjectTokens),\n\
+}\n\
+",
+};
+
+/** Keys of `heartbeat`, in order. */
+export type HeartbeatKeys = [params: string, lease: string, state: string];
+/** Arguments of `heartbeat`, in order. */
+export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptArg, leaseMs: ScriptArg, checkpoint: ScriptArg];
+/**
+ * the lease holder says that it lives: what is in force stays valid for another lease. No revision and no audit entry. Refused once the limits glide, or the clock was set back: then actuate.
+ * Returns ['ok', nowUs, validUntil, epoch, revision] or ['refused', 'lease' | 'gliding' | 'clock' | 'missing', nowUs]. O(1).
+ */
+export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
+  name: 'heartbeat',
+  sha: '7a9fe1eba53495b92576e7d3163a83703c091d49',
+  lua: "-- flyball heartbeat\n\
+local function now_us(given)\n\
+  if given ~= '' then return tonumber(given) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = bucket_ttl_ms(p),\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = subject_ttl_ms(p),\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local function pack_hot(v)\n\
+  return struct.pack(\n\
+    '<dddddddddddddddddddd',\n\
+    v.code, v.from, v.untl, v.since, v.accrued, v.rate, v.capacity, v.fullCapacity, v.floor,\n\
+    v.reserveDefault, v.reserveSheddable, v.ttlMs,\n\
+    v.subjectSince, v.subjectAccrued, v.subjectRate, v.subjectCapacity, v.subjectFloor, v.subjectTtlMs,\n\
+    v.openUntil, v.probeRate\n\
+  ) .. v.text\n\
+end\n\
+local function holds_lease(lease_key, owner, token, fence)\n\
+  local number = tonumber(token)\n\
+  if not number or number < fence then return false end\n\
+  return redis.call('GET', lease_key) == owner .. ':' .. token\n\
+end\n\
+local function lease_token(lease_key)\n\
+  return tonumber(string.match(redis.call('GET', lease_key) or '', ':(%d+)$')) or 0\n\
+end\n\
+local now = now_us(ARGV[1])\n\
+local lease_ms = finite(ARGV[4])\n\
+if not now or not lease_ms or lease_ms < 1 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and leaseMs are numbers')\n\
+end\n\
+local text = string.format('%.0f', now)\n\
+local p = read_params(KEYS[1])\n\
+if not p then return { 'refused', 'missing', text } end\n\
+if not holds_lease(KEYS[2], ARGV[2], ARGV[3], p.fence) then return { 'refused', 'lease', text } end\n\
+if now >= glide_start(p) then return { 'refused', 'gliding', text } end\n\
+if now < p.changedAt then return { 'refused', 'clock', text } end\n\
+p.validUntil = math.floor(now / 1000) + lease_ms\n\
+redis.call('HSET', KEYS[1], 'validUntil', string.format('%.0f', p.validUntil), 'hot', pack_hot(view_of(p, now)))\n\
+redis.call('PEXPIRE', KEYS[2], string.format('%.0f', lease_ms))\n\
+if ARGV[5] ~= '' then redis.call('SET', KEYS[3], ARGV[5], 'PX', '3600000') end\n\
+return {\n\
+  'ok', text, string.format('%.0f', p.validUntil),\n\
+  string.format('%.0f', p.epoch), string.format('%.0f', p.revision),\n\
+}\n\
+",
+};
+
+/** Keys of `inflight`, in order. */
+export type InflightKeys = [params: string, shares: string];
+/** Arguments of `inflight`, in order. */
+export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptArg, reports: ScriptArg, fallback: ScriptArg];
+/**
+ * asks for this process's part of the in-flight cap, once a second and at a new revision. Max-min fair by need, in whole requests; what nobody needs is spread evenly, so one process alone has it all. A share is granted only from what others do not hold, so that shares never pass the cap; a dead process's lapses after 3 s.
+ * Returns [nowUs, inForce, share, fair, processes, reporting]; a share of -1 is no cap; `fair` is what it gets once all others have asked again. O(p log p) in the live processes.
+ */
+export const inflightScript: Script<InflightKeys, InflightArgs> = {
+  name: 'inflight',
+  sha: '5f8edc1fa2e3a373eca06e34f36bc304425abc31',
+  lua: "-- flyball inflight\n\
+local function now_us(given)\n\
+  if given ~= '' then return tonumber(given) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = bucket_ttl_ms(p),\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = subject_ttl_ms(p),\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local now = now_us(ARGV[1])\n\
+local process, need, reports = ARGV[2], finite(ARGV[3]), ARGV[4] == '1'\n\
+if not now or process == '' or not need or need < 0 or need > 1000000000 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants process, and need of 0 or more')\n\
+end\n\
+need = math.ceil(need)\n\
+local LAPSE_US = 3000000\n\
+local cap, text\n\
+local p = read_params(KEYS[1])\n\
+if p then\n\
+  local v = view_of(p, now)\n\
+  text = v.text\n\
+  cap = effective(p, now).inFlightMax\n\
+else\n\
+  local rate, capacity, max, subject_rate, subject_capacity =\n\
+    string.match(ARGV[5], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')\n\
+  cap = finite(max)\n\
+  if not cap then return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers') end\n\
+  text = '0 0 0 0 recommend closed 0 ' .. rate .. ' ' .. capacity .. ' ' .. max .. ' ' .. subject_rate\n\
+    .. ' ' .. subject_capacity\n\
+end\n\
+cap = math.floor(cap)\n\
+local all, names, held, processes = {}, {}, 0, 1\n\
+local flat = redis.call('HGETALL', KEYS[2])\n\
+for i = 1, #flat, 2 do\n\
+  local name = flat[i]\n\
+  local n, share, r, at = string.match(flat[i + 1], '^(%d+) (%-?%d+) ([01]) (%d+)$')\n\
+  at = tonumber(at)\n\
+  if name ~= process then\n\
+    if not at or now - at >= LAPSE_US then\n\
+      redis.call('HDEL', KEYS[2], name)\n\
+    else\n\
+      if at > now then\n\
+        redis.call('HSET', KEYS[2], name, string.format('%s %s %s %.0f', n, share, r, now))\n\
+      end\n\
+      processes = processes + 1\n\
+      if r == '1' then\n\
+        names[#names + 1] = name\n\
+        all[name] = tonumber(n)\n\
+        held = held + math.max(0, tonumber(share))\n\
+      end\n\
+    end\n\
+  end\n\
+end\n\
+local reporting = #names\n\
+local share, fair = -1, -1\n\
+if reports then\n\
+  reporting = reporting + 1\n\
+  if cap > 0 then\n\
+    names[#names + 1] = process\n\
+    all[process] = need\n\
+    table.sort(names, function(a, b)\n\
+      if all[a] ~= all[b] then return all[a] < all[b] end\n\
+      return a < b\n\
+    end)\n\
+    local left, parts = cap, {}\n\
+    for i = 1, #names do\n\
+      local part = math.min(all[names[i]], math.floor(left / (#names - i + 1)))\n\
+      parts[i] = part\n\
+      left = left - part\n\
+    end\n\
+    for i = 1, #names do\n\
+      local more = math.floor(left / (#names - i + 1))\n\
+      parts[i] = parts[i] + more\n\
+      left = left - more\n\
+      if names[i] == process then fair = parts[i] end\n\
+    end\n\
+    share = math.max(0, math.min(fair, cap - held))\n\
+  end\n\
+end\n\
+redis.call('HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, share, reports and 1 or 0, now))\n\
+redis.call('PEXPIRE', KEYS[2], 60000)\n\
+return {\n\
+  string.format('%.0f', now), text, string.format('%.0f', share), string.format('%.0f', fair),\n\
+  string.format('%d', processes), string.format('%d', reporting),\n\
+}\n\
+",
+};
+
+/** Keys of `lease`, in order. */
+export type LeaseKeys = [lease: string, params: string];
+/** Arguments of `lease`, in order. */
+export type LeaseArgs = [nowUs: ScriptArg, op: ScriptArg, owner: ScriptArg, token: ScriptArg, leaseMs: ScriptArg];
+/**
+ * takes, renews or gives back the right to actuate one limiter. The fencing token only grows: max(last + 1, Redis ms); the last one is kept in the params as well.
+ * Returns ['held', owner, token, nowUs], ['other', owner, token, ttlMs, nowUs] or ['released', nowUs]. O(1).
+ */
+export const leaseScript: Script<LeaseKeys, LeaseArgs> = {
+  name: 'lease',
+  sha: '5c1a6fe85d7a4fdfbe20c0db72cdefbd38fc7b3c',
+  lua: "-- flyball lease\n\
+local function now_us(given)\n\
+  if given ~= '' then return tonumber(given) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local now = now_us(ARGV[1])\n\
+local op, owner, token, lease_ms = ARGV[2], ARGV[3], ARGV[4], finite(ARGV[5])\n\
+if not now or not lease_ms or lease_ms < 1 or (op ~= 'acquire' and op ~= 'release') or owner == '' then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID lease wants op, owner, leaseMs above 0')\n\
+end\n\
+local text = string.format('%.0f', now)\n\
+local life = string.format('%.0f', math.ceil(lease_ms))\n\
+local held = redis.call('GET', KEYS[1])\n\
+local mine = held and token ~= '' and held == owner .. ':' .. token\n\
+if op == 'release' then\n\
+  if mine then redis.call('DEL', KEYS[1]) end\n\
+  if mine or not held then return { 'released', text } end\n\
+elseif mine then\n\
+  redis.call('PEXPIRE', KEYS[1], life)\n\
+  return { 'held', owner, token, text }\n\
+elseif not held then\n\
+  local last = tonumber(redis.call('HGET', KEYS[2], 'fence') or '0') or 0\n\
+  local granted = string.format('%.0f', math.max(last + 1, math.floor(now / 1000)))\n\
+  redis.call('SET', KEYS[1], owner .. ':' .. granted, 'PX', life)\n\
+  if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'fence', granted) end\n\
+  return { 'held', owner, granted, text }\n\
+end\n\
+local other, others_token = string.match(held, '^(.*):(%d+)$')\n\
+return { 'other', other or held, others_token or '0', tostring(redis.call('PTTL', KEYS[1])), text }\n\
+",
+};
+
+/** Keys of `note`, in order. */
+export type NoteKeys = [audit: string, params: string];
+/** Arguments of `note`, in order. */
+export type NoteArgs = [prev: ScriptArg, hash: ScriptArg, body: ScriptArg];
+/**
+ * appends a note to the audit log: a refusal, a recommendation, drift. Changes nothing else, needs no lease.
+ * Returns ['ok', streamId] or ['refused', 'head', head]. O(1).
+ */
+export const noteScript: Script<NoteKeys, NoteArgs> = {
+  name: 'note',
+  sha: 'e3016c42eeeefe7c8a46bcec5c0f4511558eb962',
+  lua: "-- flyball note\n\
+local GENESIS = string.rep('0', 64)\n\
+local function audit_head(key)\n\
+  local newest = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]\n\
+  if not newest then return GENESIS, 0 end\n\
+  local hash, epoch = GENESIS, 0\n\
+  for i = 1, #newest[2], 2 do\n\
+    if newest[2][i] == 'hash' then hash = newest[2][i + 1] end\n\
+    if newest[2][i] == 'epoch' then epoch = tonumber(newest[2][i + 1]) or 0 end\n\
+  end\n\
+  return hash, epoch\n\
+end\n\
+local function append(key, kind, epoch, revision, hash, prev, body)\n\
+  return redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 'kind', kind,\n\
+    'epoch', string.format('%.0f', epoch), 'revision', string.format('%.0f', revision),\n\
+    'hash', hash, 'prev', prev, 'body', body)\n\
+end\n\
+local prev, hash, body = ARGV[1], ARGV[2], ARGV[3]\n\
+local head = audit_head(KEYS[1])\n\
+if prev ~= head then return { 'refused', 'head', head } end\n\
+local at = redis.call('HMGET', KEYS[2], 'epoch', 'revision')\n\
+return { 'ok', append(KEYS[1], 'note', tonumber(at[1] or '0'), tonumber(at[2] or '0'), hash, prev, body) }\n\
+",
+};
+
+/** Keys of `take`, in order. */
+export type TakeKeys = [params: string, bucket: string, ...subject: string[]];
+/** Arguments of `take`, in order. */
+export type TakeArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
+/**
+ * decides n takes in order, each against the total's bucket and its subject's, all or none of the two. A denied take writes nothing, except to re-anchor a bucket that lies ahead of Redis's clock.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n) in the takes; two reads, and two writes for an admitted take.
+ */
+export const takeScript: Script<TakeKeys, TakeArgs> = {
+  name: 'take',
+  sha: 'dc974da9fe1f58b7fbb52402a0f1645987d961ab',
+  lua: "-- flyball take\n\
+local call = redis.call\n\
+local takes = #ARGV - 4\n\
+if takes < 0 or #KEYS ~= takes + 2 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+end\n\
+local now = ARGV[1]\n\
+if now == '' then\n\
+  local time = call('TIME')\n\
+  now = time[1] * 1000000 + time[2]\n\
+else\n\
+  now = tonumber(now)\n\
+end\n\
+local charge_by = ARGV[2]\n\
+if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if not now or not charge_by then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
+end\n\
+local SLACK = 0.0000005\n\
+local NONE = -1e300\n\
+local LONGEST_MS = 315360000000\n\
+local hot = call('HGET', KEYS[1], 'hot')\n\
+local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
+local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
+local open_until, probe_rate, text, clock, subject_clock\n\
+local managed = hot and true\n\
+local unmanaged_base\n\
+if managed then\n\
+  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
+    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
+    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
+  if now >= from and now < untl then\n\
+    text = string.sub(hot, 161)\n\
+    clock = accrued + rate * (now - since) / 1000000\n\
+    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+  else\n\
+    local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+    local function read_params(key)\n\
+      local flat = redis.call('HGETALL', key)\n\
+      if #flat == 0 then return nil end\n\
+      local p = {}\n\
+      for i = 1, #flat, 2 do\n\
+        local field = flat[i]\n\
+        if TEXT[field] then\n\
+          p[field] = flat[i + 1]\n\
+        elseif field ~= 'hot' then\n\
+          p[field] = tonumber(flat[i + 1])\n\
+        end\n\
+      end\n\
+      return p\n\
+    end\n\
+    local NEVER = 9007199254740992\n\
+    local function glide_start(p)\n\
+      if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+      local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+      if p.state == 'open' then\n\
+        if p.openUntil == -1 then return NEVER end\n\
+        start = math.max(start, p.openUntil)\n\
+      end\n\
+      return (start + p.lostAfterMs) * 1000\n\
+    end\n\
+    local function is_open(p, now)\n\
+      if p.state ~= 'open' then return false end\n\
+      if p.openUntil == -1 then return true end\n\
+      local left = p.openUntil * 1000 - now\n\
+      return left > 0 and left <= p.openForMs * 1000\n\
+    end\n\
+    local function paid(base, safe, from, to, opens, glide, over)\n\
+      local sum = 0\n\
+      local start = math.max(from, opens)\n\
+      local stop = math.min(to, glide)\n\
+      if stop > start then sum = base * (stop - start) end\n\
+      local finish = glide + over\n\
+      local left = math.max(from, glide)\n\
+      local right = math.min(to, finish)\n\
+      if right > left then\n\
+        local first = base + (safe - base) * ((left - glide) / over)\n\
+        local last = base + (safe - base) * ((right - glide) / over)\n\
+        sum = sum + (first + last) / 2 * (right - left)\n\
+      end\n\
+      local after = math.max(from, finish)\n\
+      if to > after then sum = sum + safe * (to - after) end\n\
+      return sum / 1000000\n\
+    end\n\
+    local function effective(p, now)\n\
+      local open = is_open(p, now)\n\
+      local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+      local glide = glide_start(p)\n\
+      local over = p.lostOverMs * 1000\n\
+      local gliding = now >= glide\n\
+      local share = 0\n\
+      if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+      local stopped = p.state == 'open' or p.state == 'half-open'\n\
+      local base = stopped and p.probeRate or p.rate\n\
+      local rate = open and 0 or base + (p.safeRate - base) * share\n\
+      local capacity = p.capacity\n\
+      if probing then\n\
+        local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+        capacity = narrow + (capacity - narrow) * share\n\
+      end\n\
+      local cap = p.inFlightMax\n\
+      if cap > 0 and p.safeInFlight > 0 then\n\
+        cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+      end\n\
+      local scale, safe_scale = 1, 1\n\
+      if p.subjectFollow == 1 then\n\
+        scale = p.rate / p.policyRate\n\
+        safe_scale = p.safeRate / p.policyRate\n\
+      end\n\
+      local none = p.subjectRate < 0\n\
+      local subject_base = none and 0 or p.subjectRate * scale\n\
+      local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+      local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+      local opens = 0\n\
+      if open then\n\
+        opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+      elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+        opens = p.openUntil * 1000\n\
+      end\n\
+      local tokens, subject_tokens\n\
+      if now < p.changedAt then\n\
+        tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+        subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+      else\n\
+        tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+        subject_tokens = p.subjectAccrued\n\
+          + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+      end\n\
+      local state = p.state\n\
+      if probing then state = gliding and 'recovering' or 'half-open' end\n\
+      return {\n\
+        state = state,\n\
+        gliding = gliding,\n\
+        rate = rate,\n\
+        capacity = capacity,\n\
+        inFlightMax = cap,\n\
+        subjectRate = none and -1 or subject_rate,\n\
+        subjectCapacity = p.subjectCapacity,\n\
+        tokens = tokens,\n\
+        subjectTokens = subject_tokens,\n\
+        opens = opens,\n\
+        glide = glide,\n\
+      }\n\
+    end\n\
+    local TTL_MARGIN_MS = 1000\n\
+    local TTL_MAX_MS = 315360000000\n\
+    local function lowest_above_zero(...)\n\
+      local lowest = math.huge\n\
+      for _, rate in ipairs({ ... }) do\n\
+        if rate > 0 and rate < lowest then lowest = rate end\n\
+      end\n\
+      return lowest\n\
+    end\n\
+    local function ttl_ms(capacity, rate)\n\
+      if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+      return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+    end\n\
+    local function bucket_ttl_ms(p)\n\
+      return ttl_ms(\n\
+        math.max(p.capacity, p.maxCapacity),\n\
+        lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+      )\n\
+    end\n\
+    local function subject_ttl_ms(p)\n\
+      if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+      local rate = p.subjectRate\n\
+      if p.subjectFollow == 1 then\n\
+        rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+      end\n\
+      return ttl_ms(p.subjectCapacity, rate)\n\
+    end\n\
+    local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+    local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+    local function in_force_text(p, e)\n\
+      return string.format(\n\
+        '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+        p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+        e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+      )\n\
+    end\n\
+    local function view_of(p, now)\n\
+      local e = effective(p, now)\n\
+      local untl = e.glide\n\
+      if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+      local since = p.changedAt\n\
+      if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+      local half_open = e.state == 'half-open'\n\
+      return {\n\
+        code = MODES[p.mode] + 4 * STATES[e.state],\n\
+        from = since,\n\
+        untl = e.gliding and 0 or untl,\n\
+        since = since,\n\
+        accrued = p.accrued,\n\
+        rate = e.rate,\n\
+        capacity = e.capacity,\n\
+        fullCapacity = p.capacity,\n\
+        floor = p.floor,\n\
+        reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+        reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+        ttlMs = bucket_ttl_ms(p),\n\
+        subjectSince = p.changedAt,\n\
+        subjectAccrued = p.subjectAccrued,\n\
+        subjectRate = e.subjectRate,\n\
+        subjectCapacity = e.subjectCapacity,\n\
+        subjectFloor = p.subjectFloor,\n\
+        subjectTtlMs = subject_ttl_ms(p),\n\
+        openUntil = p.openUntil * 1000,\n\
+        probeRate = p.probeRate,\n\
+        tokens = e.tokens,\n\
+        subjectTokens = e.subjectTokens,\n\
+        text = in_force_text(p, e),\n\
+      }\n\
+    end\n\
+    local v = view_of(read_params(KEYS[1]), now)\n\
+    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
+    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
+    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
+    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
+    open_until, probe_rate = v.openUntil, v.probeRate\n\
+    floor = v.floor > clock + SLACK and NONE or v.floor\n\
+    subject_floor = v.subjectFloor > subject_clock + SLACK and NONE or v.subjectFloor\n\
+  end\n\
+else\n\
+  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+  local r, c, f, sr, sc = string.match(\n\
+    ARGV[4],\n\
+    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+  )\n\
+  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+  local cap = tonumber(f)\n\
+  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+    and rate + capacity + cap + subject_rate + subject_capacity\n\
+  if not sum or sum > 9007199254740992 then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+  end\n\
+  code = ARGV[3] == '1' and 1 or 2\n\
+  full, floor, subject_floor = capacity, NONE, NONE\n\
+  clock, subject_clock = 0, 0\n\
+  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+  local function life(most, per_second)\n\
+    if not (per_second > 0) then return 86400000 end\n\
+    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+  end\n\
+  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+  text = string.format(\n\
+    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+  )\n\
+  function unmanaged_base(mark, per_second)\n\
+    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+    held, at = tonumber(held), tonumber(at)\n\
+    if not held or not at then return 0, true end\n\
+    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  end\n\
+end\n\
+if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+local mode, state = code % 4, (code - code % 4) / 4\n\
+if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+local reply = { 0, now, text }\n\
+local costs, reserves = { ['1'] = 1 }, { ['1'] = reserve_default }\n\
+local function read_take(arg)\n\
+  local cost, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+  costs[arg] = -1\n\
+  if priority == '' then\n\
+    reserves[arg] = reserve_default\n\
+  elseif priority == 'critical' then\n\
+    reserves[arg] = 0\n\
+  elseif priority == 'sheddable' then\n\
+    reserves[arg] = reserve_sheddable\n\
+  else\n\
+    return\n\
+  end\n\
+  if #arg - #priority ~= #cost + (priority == '' and 0 or 1) then return end\n\
+  if #cost <= 16 and (string.find(cost, '^[1-9]%d*$') or cost == '0'\n\
+    or (string.find(cost, '^%d+%.%d%d?%d?%d?%d?%d?$') and tonumber(cost) > 0\n\
+      and not string.find(cost, '^0%d'))) then\n\
+    costs[arg] = tonumber(cost)\n\
+  end\n\
+end\n\
+if mode == 0 then\n\
+  local whole = math.floor(full)\n\
+  for i = 1, takes do\n\
+    local arg = ARGV[4 + i]\n\
+    if not costs[arg] then read_take(arg) end\n\
+    local n = #reply\n\
+    reply[n + 1], reply[n + 2], reply[n + 3] = costs[arg] < 0 and 8 or 1, whole, 0\n\
+  end\n\
+  return reply\n\
+end\n\
+local total_key = KEYS[2]\n\
+local stored = call('MGET', unpack(KEYS, 2))\n\
+local bases, moved, ahead = {}, {}, nil\n\
+local function strand(key)\n\
+  ahead = ahead or {}\n\
+  ahead[key] = true\n\
+end\n\
+local function read_base(key, mark, v, cap, lowest)\n\
+  local base = math.max(lowest, v - cap)\n\
+  if mark then\n\
+    local m\n\
+    if managed then\n\
+      m = tonumber(mark)\n\
+      if m and m > v + SLACK then\n\
+        m = v\n\
+        strand(key)\n\
+      elseif not m or m ~= m then\n\
+        local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):'))\n\
+        m = tokens and v - tokens or v\n\
+        strand(key)\n\
+      end\n\
+    else\n\
+      local stranded\n\
+      m, stranded = unmanaged_base(mark, key == KEYS[2] and rate or subject_rate)\n\
+      if stranded then strand(key) end\n\
+    end\n\
+    if m > base then base = m end\n\
+  end\n\
+  bases[key] = base\n\
+  return base\n\
+end\n\
+local total = read_base(total_key, stored[1], clock, capacity, floor)\n\
+local by_subject = subject_rate >= 0\n\
+local open, probing = state == 1, state == 2\n\
+for i = 1, takes do\n\
+  local arg, key = ARGV[4 + i], KEYS[2 + i]\n\
+  local cost = costs[arg]\n\
+  if not cost then\n\
+    read_take(arg)\n\
+    cost = costs[arg]\n\
+  end\n\
+  local reason, retry = 0, 0\n\
+  local left = clock - total\n\
+  local subject\n\
+  if by_subject and key ~= total_key then\n\
+    subject = bases[key] or read_base(key, stored[1 + i], subject_clock, subject_capacity, subject_floor)\n\
+  end\n\
+  if cost < 0 then\n\
+    reason, retry = 8, -1\n\
+  elseif cost > full or (subject and cost > subject_capacity) then\n\
+    reason, retry = 7, -1\n\
+  else\n\
+    if open then\n\
+      reason = 4\n\
+      if open_until < 0 then\n\
+        retry = -1\n\
+      else\n\
+        retry = (open_until - now) / 1000\n\
+        if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end\n\
+      end\n\
+    else\n\
+      local short = cost - left\n\
+      if short > SLACK then\n\
+        reason = probing and 5 or 2\n\
+      else\n\
+        short = short + reserves[arg]\n\
+        if short > SLACK then reason = 6 end\n\
+      end\n\
+      if reason > 0 then\n\
+        if rate > 0 and left + short <= capacity + SLACK then\n\
+          retry = (short - SLACK / 2) / rate * 1000\n\
+        else\n\
+          retry = -1\n\
+        end\n\
+      end\n\
+    end\n\
+    if subject then\n\
+      local short = cost - (subject_clock - subject)\n\
+      if short > SLACK then\n\
+        if reason ~= 4 then reason = 3 end\n\
+        if subject_rate > 0 and retry >= 0 then\n\
+          retry = math.max(retry, (short - SLACK / 2) / subject_rate * 1000)\n\
+        else\n\
+          retry = -1\n\
+        end\n\
+      end\n\
+    end\n\
+  end\n\
+  if ahead and cost > 0 then\n\
+    if ahead[total_key] then moved[total_key] = true end\n\
+    if subject and ahead[key] then moved[key] = true end\n\
+  end\n\
+  if reason == 0 and cost > 0 then\n\
+    total = total + cost\n\
+    left = left - cost\n\
+    moved[total_key] = true\n\
+    if subject then\n\
+      subject = subject + cost\n\
+      bases[key], moved[key] = subject, true\n\
+    end\n\
+  end\n\
+  if subject then left = math.min(left, subject_clock - subject) end\n\
+  if retry > LONGEST_MS then\n\
+    retry = -1\n\
+  elseif reason > 0 and retry >= 0 then\n\
+    retry = math.max(1, math.ceil(retry))\n\
+  end\n\
+  local n = #reply\n\
+  reply[n + 1], reply[n + 2], reply[n + 3] = reason, left > 0 and math.floor(left + SLACK) or 0, retry\n\
+end\n\
+bases[total_key] = total\n\
+for key in pairs(moved) do\n\
+  local base = bases[key]\n\
+  local life = key == total_key and ttl or subject_ttl\n\
+  if managed then\n\
+    call('SET', key, string.format('%.17g', base), 'PX', life)\n\
+  else\n\
+    call('SET', key, string.format('u:%.17g:%.0f', -base, now), 'PX', life)\n\
+  end\n\
+end\n\
+return reply\n\
+",
+};
