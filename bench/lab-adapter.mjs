@@ -20,7 +20,12 @@ export function labPolicy(o) {
       name: 'lab',
       rate,
       capacity: o.capacity ?? Math.max(1, rate / 10),
-      inFlightMax: Math.max(2, Math.ceil((rate * o.sloMs) / 1000)),
+      // Little's law: the stated rate at a mean response time of a quarter of the objective. A rate that is only
+      // the upper bound was never measured: start small and let the law climb.
+      inFlightMax: Math.max(
+        8,
+        Math.ceil(Math.min((rate * o.sloMs) / 4000, rate < o.maxRate ? Infinity : 20)),
+      ),
     },
     signals: {
       latency: {

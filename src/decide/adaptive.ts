@@ -1,22 +1,30 @@
 /** Law `adaptive`: moves the in-flight cap, and beside it the rate as a ceiling over what was verified. Stage: decide. */
+import type { Policy } from '../policy/schema.js';
 import { boundsOf, clamp } from './bounds.js';
-import { type Law, startingPoint } from './law.js';
+import { type Law, listIn, numberIn, startingPoint } from './law.js';
 import { overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
+import { addPoint, agePoints, responseSlope } from './response.js';
 
 export const TUNING = {
   /** Aim for this share of the setpoint: the room that noise and the next burst need. */
-  aim: 0.8,
-  /** Exponent of a cut, and the most one tick cuts. */
-  cutPower: 0.6,
+  aim: 0.65,
+  /** Within this of the aim (log), nothing moves. */
+  calm: 0.12,
+  /** Exponent of a cut at full effect, and the most one cut takes. */
+  cutPower: 1,
   cutMost: 0.6,
-  /** A cap that binds and has all its room grows by this share a second. */
-  growPerSecond: 0.25,
+  /** Above this share of the setpoint a cut has at least half its effect, whatever the response. */
+  grave: 1.5,
+  /** Exponent of a raise a second of data. */
+  growPower: 0.18,
   /** A cap that does not bind stands at least this far above what is seen. */
-  idleRoom: 3,
+  idleRoom: 2,
   /** The rate ceiling over verified good throughput. */
   rateRoom: 2,
-} as const;
+  /** The verified throughput fades by this share a second. */
+  fade: 0.002,
+};
 
 export const adaptiveLaw: Law = (policy, before, sample) => {
   const bounds = boundsOf(policy);
@@ -25,47 +33,103 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
   const overload = overloadOf(policy, sample);
   const { traffic } = sample;
   const capped = bounds.inFlight !== null;
-  let cap = clamp(before.cap ?? (start.inFlightMax || range.max), range.min, range.max);
+  const inForce = start.inFlightMax || range.max;
+  let cap = clamp(numberIn(before, 'cap', inForce), range.min, range.max);
   // A person, a policy or a guard may have moved what is in force: follow it, keep only what rounding lost.
-  if (start.inFlightMax > 0 && (cap < 0.8 * start.inFlightMax || cap > 1.25 * start.inFlightMax)) {
-    cap = start.inFlightMax;
-  }
+  cap = clamp(cap, 0.85 * inForce, 1.3 * inForce);
   let rate = start.rate;
-  const observed = traffic.inFlight ?? 0;
-  const seconds = Math.min(traffic.intervalMs || 1000, 15_000) / 1000;
+  const observed = Math.max(traffic.inFlight ?? 0, 0);
+  const seconds = Math.min(traffic.intervalMs || 1000, 5_000) / 1000;
   const over = overload.z - Math.log(TUNING.aim);
   let reason: Reason = 'steady';
+  let sinceCutMs = numberIn(before, 'sinceCutMs', 3_600_000) + sample.dtMs;
+  const sinceMoveMs =
+    numberIn(before, 'inForce', inForce) === inForce
+      ? numberIn(before, 'sinceMoveMs', 0) + sample.dtMs
+      : sample.dtMs;
+  const fade = (1 - TUNING.fade) ** (sample.dtMs / 1000);
+  const verified = Math.max(
+    numberIn(before, 'verified', 0) * fade,
+    traffic.fresh ? traffic.okRate : 0,
+  );
 
+  // Answers of requests that were admitted before the last cut say nothing of what it did.
+  const answeredMs =
+    overload.value > 0 && isLatency(policy, overload.worst)
+      ? overload.value
+      : (traffic.meanMs ?? 0);
+  const deadMs = traffic.ageMs + 0.5 * traffic.intervalMs + answeredMs;
+  const drained = sinceCutMs >= deadMs;
   const capBinds = traffic.deniedByCap > 0 || observed > 0.7 * cap;
   const rateBinds = traffic.deniedByRate > 0;
+
+  let points = agePoints(listIn(before, 'points'), sample.dtMs);
+  if (
+    traffic.fresh &&
+    capBinds &&
+    drained &&
+    sinceMoveMs >= traffic.ageMs + 0.9 * traffic.intervalMs
+  ) {
+    points = addPoint(points, Math.min(inForce, Math.max(observed, 0.7 * inForce)), traffic.okRate);
+  }
+  const slope = responseSlope(points, inForce);
+  let effect = clamp(1 - slope, 0, 1);
+
   if (!overload.fresh || !traffic.fresh) reason = 'no_evidence';
-  else if (over > 0) {
-    const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * over));
-    cap = Math.min(cap, 1.05 * observed) * factor;
-    reason = 'law_cut';
-    rate = Math.min(rate, Math.max(bounds.rate.min, TUNING.rateRoom * traffic.okRate));
-  } else {
+  else if (over > TUNING.calm) {
+    if (drained) {
+      if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, 0.5);
+      const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * effect * over));
+      const base = Math.min(cap, 1.05 * Math.max(observed, traffic.inFlightNow ?? 0));
+      cap = base * factor;
+      reason = 'law_cut';
+      sinceCutMs = 0;
+      const ceiling = TUNING.rateRoom * verified;
+      if (ceiling < 0.8 * rate) rate = Math.max(bounds.rate.min, ceiling);
+    }
+  } else if (over < -TUNING.calm) {
     if (capBinds) {
-      cap *= 1 + TUNING.growPerSecond * seconds * -Math.expm1(over);
+      cap *= Math.exp(TUNING.growPower * seconds * -over * clamp(2 * slope, 0.1, 1));
       reason = 'law_raise';
     } else if (cap < TUNING.idleRoom * observed) {
       cap = TUNING.idleRoom * observed;
       reason = 'law_raise';
     }
     if (rateBinds) {
-      rate = Math.max(rate, TUNING.rateRoom * traffic.okRate);
+      rate = Math.max(rate, TUNING.rateRoom * verified);
       reason = 'law_raise';
     }
   }
   cap = clamp(cap, range.min, range.max);
   return {
-    memory: { cap },
+    memory: {
+      cap,
+      sinceCutMs: Math.min(sinceCutMs, 3_600_000),
+      sinceMoveMs: Math.min(sinceMoveMs, 3_600_000),
+      inForce,
+      verified,
+      points,
+    },
     rate,
     inFlightMax: capped ? Math.max(range.min, Math.round(cap)) : start.inFlightMax,
     reason,
     why: overload.fresh
       ? `${overloadText(policy, overload)}; ${trafficText(sample)}`
       : 'no fresh signal',
-    terms: { z: overload.z, over, cap, observed, capBinds: +capBinds, rateBinds: +rateBinds },
+    terms: {
+      z: overload.z,
+      over,
+      cap,
+      observed,
+      capBinds: +capBinds,
+      rateBinds: +rateBinds,
+      verified,
+      drained: +drained,
+      slope,
+    },
   };
 };
+
+function isLatency(policy: Policy, name: string): boolean {
+  return policy.signals[name]?.stat === 'latency';
+}

@@ -22,3 +22,15 @@ export function startingPoint(sample: Sample): { rate: number; inFlightMax: numb
     ? { rate: inForce.rate, inFlightMax: inForce.inFlightMax }
     : { rate: inForce.target.rate, inFlightMax: inForce.target.inFlightMax };
 }
+
+/** A number of a law's memory, or what it starts from. */
+export function numberIn(memory: LawMemory, key: string, otherwise: number): number {
+  const value = memory[key];
+  return typeof value === 'number' ? value : otherwise;
+}
+
+/** A list of a law's memory; empty to begin with. */
+export function listIn(memory: LawMemory, key: string): readonly number[] {
+  const value = memory[key];
+  return Array.isArray(value) ? value : [];
+}

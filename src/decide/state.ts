@@ -61,5 +61,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function allFinite(record: Record<string, unknown>): boolean {
-  return Object.values(record).every(Number.isFinite);
+  return Object.values(record).every((value) =>
+    Array.isArray(value) ? value.every(Number.isFinite) : Number.isFinite(value),
+  );
 }

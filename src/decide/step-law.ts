@@ -1,11 +1,15 @@
 /** Law `step`: the rule of thumb, timed on fresh data only. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { boundsOf, clamp } from './bounds.js';
-import { type Law, type LawResult, startingPoint } from './law.js';
+import { type Law, type LawResult, numberIn, startingPoint } from './law.js';
 import { num } from './reasons.js';
-import type { LawMemory, Sample } from './types.js';
+import type { Sample } from './types.js';
 
 type StepControl = Extract<Policy['control'], { law: 'step' }>;
+type StepMemory = Record<
+  'slowMs' | 'waitsMs' | 'healthyMs' | 'minuteMs' | 'minuteAnswers' | 'minuteFailed',
+  number
+>;
 
 /**
  *   average response time > slowAboveMs for slowFor      → rate × down
@@ -18,13 +22,13 @@ type StepControl = Extract<Policy['control'], { law: 'step' }>;
 export const stepLaw: Law = (policy, before, sample) => {
   const control = policy.control as StepControl;
   const start = startingPoint(sample);
-  const memory: LawMemory = {
-    slowMs: before.slowMs ?? 0,
-    waitsMs: before.waitsMs ?? 0,
-    healthyMs: before.healthyMs ?? 0,
-    minuteMs: before.minuteMs ?? 0,
-    minuteAnswers: before.minuteAnswers ?? 0,
-    minuteFailed: before.minuteFailed ?? 0,
+  const memory: StepMemory = {
+    slowMs: numberIn(before, 'slowMs', 0),
+    waitsMs: numberIn(before, 'waitsMs', 0),
+    healthyMs: numberIn(before, 'healthyMs', 0),
+    minuteMs: numberIn(before, 'minuteMs', 0),
+    minuteAnswers: numberIn(before, 'minuteAnswers', 0),
+    minuteFailed: numberIn(before, 'minuteFailed', 0),
   };
   const { traffic } = sample;
   const meanMs = averageMs(policy, sample);
@@ -33,10 +37,10 @@ export const stepLaw: Law = (policy, before, sample) => {
 
   if (meanMs !== null) {
     const slow = meanMs > control.slowAboveMs;
-    memory.slowMs = slow ? memory.slowMs! + (spanMs || sample.dtMs) : 0;
+    memory.slowMs = slow ? memory.slowMs + (spanMs || sample.dtMs) : 0;
   }
   const waitsHigh = waits.value !== null && waits.value > (control.dbWaitsAbove ?? Infinity);
-  if (waits.fresh) memory.waitsMs = waitsHigh ? memory.waitsMs! + sample.dtMs : 0;
+  if (waits.fresh) memory.waitsMs = waitsHigh ? memory.waitsMs + sample.dtMs : 0;
   if (traffic.fresh) countMinute(control, memory, sample, spanMs);
   if (waitsHigh) memory.healthyMs = 0;
 
@@ -46,17 +50,17 @@ export const stepLaw: Law = (policy, before, sample) => {
     const clamped = clamp(rate, bounds.min, bounds.max);
     return { memory, rate: clamped, inFlightMax: start.inFlightMax, reason, why, terms };
   };
-  if (memory.slowMs! >= control.slowFor) {
+  if (memory.slowMs >= control.slowFor) {
     rearm(memory);
     const why = `average response time ${num(meanMs ?? 0)} ms above ${num(control.slowAboveMs)} ms for ${num(control.slowFor / 1000)} s`;
     return result(start.rate * control.down, 'step_slow', why);
   }
-  if (control.dbWaitsAbove !== undefined && memory.waitsMs! >= control.dbWaitsFor) {
+  if (control.dbWaitsAbove !== undefined && memory.waitsMs >= control.dbWaitsFor) {
     rearm(memory);
     const why = `${num(waits.value ?? 0)} database waits, above ${num(control.dbWaitsAbove)} for ${num(control.dbWaitsFor / 1000)} s`;
     return result(start.rate * control.down, 'step_db_waits', why);
   }
-  if (memory.healthyMs! >= control.healthyFor && !waitsHigh) {
+  if (memory.healthyMs >= control.healthyFor && !waitsHigh) {
     memory.healthyMs = 0;
     const why = `error rate below ${num(control.healthyBelow * 100)} % for ${num(control.healthyFor / 1000)} s`;
     return result(start.rate * control.up, 'step_healthy', why);
@@ -64,7 +68,7 @@ export const stepLaw: Law = (policy, before, sample) => {
   return result(start.rate, 'steady', 'no rule has held for long enough');
 };
 
-function rearm(memory: LawMemory): void {
+function rearm(memory: StepMemory): void {
   memory.slowMs = 0;
   memory.waitsMs = 0;
   memory.healthyMs = 0;
@@ -76,22 +80,22 @@ function rearm(memory: LawMemory): void {
 /** A minute (or `healthyFor`, if shorter) is healthy, unhealthy, or too thin to say. */
 function countMinute(
   control: StepControl,
-  memory: LawMemory,
+  memory: StepMemory,
   sample: Sample,
   spanMs: number,
 ): void {
   const { traffic } = sample;
-  memory.minuteMs = memory.minuteMs! + spanMs;
-  memory.minuteAnswers = memory.minuteAnswers! + traffic.answers;
+  memory.minuteMs = memory.minuteMs + spanMs;
+  memory.minuteAnswers = memory.minuteAnswers + traffic.answers;
   memory.minuteFailed =
-    memory.minuteFailed! + Math.max(0, traffic.answers - (traffic.okRate * spanMs) / 1000);
+    memory.minuteFailed + Math.max(0, traffic.answers - (traffic.okRate * spanMs) / 1000);
   const wholeMs = Math.min(60_000, control.healthyFor);
   if (memory.minuteMs < wholeMs) return;
   const needed = (control.minAnswersPerMinute * wholeMs) / 60_000;
   // Half a failure of slack: the count came back from a rate.
   const ratio = Math.max(0, memory.minuteFailed - 0.01) / Math.max(1, memory.minuteAnswers);
   if (memory.minuteAnswers >= needed) {
-    memory.healthyMs = ratio < control.healthyBelow ? memory.healthyMs! + memory.minuteMs : 0;
+    memory.healthyMs = ratio < control.healthyBelow ? memory.healthyMs + memory.minuteMs : 0;
   }
   memory.minuteMs = 0;
   memory.minuteAnswers = 0;

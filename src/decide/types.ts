@@ -153,7 +153,7 @@ export interface GuardMemory {
 }
 
 /** A law's own numbers; each law says what they mean. */
-export type LawMemory = Record<string, number>;
+export type LawMemory = Record<string, number | number[]>;
 
 /** Plain JSON: all that `step` and the guards carry from tick to tick. */
 export interface DecideState {

@@ -1,0 +1,81 @@
+/** How throughput answered to the cap of late: the throughput–cap correlation guard of the adaptive law. Stage: decide. */
+
+/**
+ * Slope s = d ln X ÷ d ln N over the recent operating points near the cap in force (X good answers a second, N the
+ * cap while it bound), by weighted least squares toward a neutral prior.
+ *
+ *   s ≈ 1   below the knee: every slot earns its share. A cut loses throughput and shortens no queue.
+ *   s ≈ 0   past the knee: more in flight only waits longer. A cut is free.
+ *   s < 0   past collapse: more in flight costs throughput.
+ *
+ * The idea of a throughput–in-flight correlation is that of failsafe-go's adaptive limiter.
+ */
+export const RESPONSE = {
+  /** With no evidence a cut is worth half of itself. */
+  prior: 0.5,
+  /** Weight of the prior: evidence counts once ln N has varied by about its root. */
+  priorWeight: 0.02,
+  /** Points further than this (log) from the cap say nothing of its neighbourhood. */
+  nearby: 0.6,
+  /** Time constant of forgetting. */
+  forgetMs: 20_000,
+  points: 16,
+};
+
+/** Triples [ln N, ln X, ageMs], newest last, flat: plain JSON. */
+export type Points = readonly number[];
+
+export function agePoints(points: Points, dtMs: number): number[] {
+  const out: number[] = [];
+  for (let i = 0; i + 2 < points.length; i += 3) {
+    const ageMs = points[i + 2]! + dtMs;
+    if (ageMs < 3 * RESPONSE.forgetMs) out.push(points[i]!, points[i + 1]!, ageMs);
+  }
+  return out;
+}
+
+/** Adds a point; one at nearly the same cap is averaged in, so that the list spans what was tried. */
+export function addPoint(points: Points, inFlight: number, throughput: number): number[] {
+  if (!(inFlight > 0) || !(throughput > 0)) return [...points];
+  const n = Math.log(inFlight);
+  const x = Math.log(throughput);
+  const last = points.length - 3;
+  if (last >= 0 && Math.abs(points[last]! - n) < 0.03) {
+    const merged = 0.6 * points[last + 1]! + 0.4 * x;
+    return [...points.slice(0, last), n, short(merged), 0];
+  }
+  return [...points, short(n), short(x), 0].slice(-3 * RESPONSE.points);
+}
+
+export function responseSlope(points: Points, inFlight: number): number {
+  const { prior, priorWeight, nearby, forgetMs } = RESPONSE;
+  const at = Math.log(Math.max(inFlight, 1e-6));
+  let weight = 0;
+  let meanN = 0;
+  let meanX = 0;
+  for (let i = 0; i + 2 < points.length; i += 3) {
+    const w = weightOf(points, i, at);
+    weight += w;
+    meanN += w * points[i]!;
+    meanX += w * points[i + 1]!;
+  }
+  if (!(weight > 0)) return prior;
+  meanN /= weight;
+  meanX /= weight;
+  let cov = priorWeight * prior;
+  let variance = priorWeight;
+  for (let i = 0; i + 2 < points.length; i += 3) {
+    const w = weightOf(points, i, at);
+    cov += w * (points[i]! - meanN) * (points[i + 1]! - meanX);
+    variance += w * (points[i]! - meanN) ** 2;
+  }
+  return cov / variance;
+
+  function weightOf(list: Points, i: number, centre: number): number {
+    return Math.abs(list[i]! - centre) > nearby ? 0 : Math.exp(-list[i + 2]! / forgetMs);
+  }
+}
+
+function short(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
