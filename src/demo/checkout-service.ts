@@ -5,7 +5,7 @@
 import Fastify from 'fastify';
 import pg from 'pg';
 import { ITEMS } from './database.js';
-import { guardService, type Report } from './service-guard.js';
+import { type GuardKind, guardService, type Report } from './service-guard.js';
 import { createServiceProbe } from './service-probe.js';
 
 const pool = new pg.Pool({
@@ -17,7 +17,7 @@ pool.on('error', () => {});
 const upstream = process.env.PAYMENT_URL;
 
 const app = Fastify({ keepAliveTimeout: 60_000 });
-const kind = process.env.GUARD ?? 'none';
+const kind = (process.env.GUARD ?? 'none') as GuardKind;
 const probe = createServiceProbe(() => pool.waitingCount);
 if (kind === 'flyball') probe.beforeDecision(app);
 const guard = await guardService(app, kind, () => pool.waitingCount);
@@ -60,7 +60,7 @@ function workWeight(order: number): number {
 async function pay(order: number, report: Report): Promise<boolean> {
   const answer = await fetch(`${upstream}/charge/${order}`, { method: 'POST' });
   const body = (await answer.json()) as { code?: string };
-  report.upstream(answer.ok ? 'ok' : 'failed', body.code);
+  report.upstream(body.code);
   return answer.ok;
 }
 

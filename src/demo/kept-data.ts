@@ -26,9 +26,10 @@ export async function runOnKeptData(
     const flags = [json && '--json', quiet && '--quiet', !input && '--no-input'].filter(
       (flag) => flag !== false,
     );
+    const { FLYBALL_REDIS_URL: _none, ...env } = io.env;
     const child = spawn(process.execPath, [MAIN, ...flags, ...words], {
       stdio: 'inherit',
-      env: { ...io.env, FLYBALL_REDIS_URL: redis.url, FLYBALL_DATA_DIR: folder },
+      env: { ...env, FLYBALL_DATA_DIR: folder },
     });
     return await new Promise<number>((ok, no) => {
       child.once('error', no);

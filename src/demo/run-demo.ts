@@ -107,8 +107,9 @@ async function startPieces(options: DemoOptions, ending: Ending): Promise<Pieces
   ending.add(() => releaseFolder(folder));
   say(`Starting PostgreSQL, Redis and the checkout service. Data and logs: ${folder}`);
 
+  const own = options.redisUrl === undefined;
   const url = options.redisUrl ?? (await startPrivateRedis(options, ending));
-  const prefix = options.redisUrl === undefined ? undefined : SHARED_PREFIX;
+  const prefix = own ? undefined : SHARED_PREFIX;
   const redis = connect({ url, name: 'demo', env });
   redis.on('error', () => {});
   ending.add(() => redis.disconnect());
@@ -121,12 +122,14 @@ async function startPieces(options: DemoOptions, ending: Ending): Promise<Pieces
   const database = await openCheckoutDatabase(postgres.url);
   ending.add(() => database.close());
 
-  const flyballEnv = {
-    FLYBALL_REDIS_URL: url,
-    FLYBALL_DATA_DIR: folder,
+  // A private Redis is found as anyone finds it: by the data folder.
+  const { FLYBALL_REDIS_URL: _none, ...rest } = env;
+  const processes = createProcesses(logDir, {
+    ...rest,
+    ...(own ? {} : { FLYBALL_REDIS_URL: url }),
     ...(prefix ? { FLYBALL_PREFIX: prefix } : {}),
-  };
-  const processes = createProcesses(logDir, { ...env, ...flyballEnv });
+    FLYBALL_DATA_DIR: folder,
+  });
   ending.add(() => processes.close());
   const stage = await openStage(processes, postgres.url);
   return {
