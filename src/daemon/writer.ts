@@ -36,8 +36,6 @@ export type NoteText = {
   after?: EntryValues | null;
 } & Partial<Pick<WriteRequest, 'law' | 'sample' | 'stateBefore' | 'verdicts' | 'terms' | 'detail'>>;
 
-export type BeatOutcome = 'ok' | 'gliding' | 'missing' | 'lease';
-
 /** Repeated refusals that waiting does not mend are noted once in this time. */
 const SAME_NOTE_MS = 60_000;
 
@@ -96,19 +94,16 @@ export function createWriter(deps: WriterDeps) {
   }
 
   /** A sign of life. A lease that went to another is noted once: it is lost from then on. */
-  async function beat(params: Params, checkpoint: string): Promise<BeatOutcome> {
+  async function beat(params: Params, checkpoint: string): Promise<void> {
     const fence = lease.token ?? 0;
     const reply = await lease.beat(checkpoint);
-    if (reply === null) return 'lease';
-    if (reply.status === 'ok') return 'ok';
-    if (reply.reason === 'lease') {
-      lease.lost();
-      await refused(params, 'lease', 'another daemon holds the lease', fence, {
-        reason: 'heartbeat',
-        sentence: 'heartbeat',
-      });
-    }
-    return reply.reason;
+    // Other refusals (gliding, clock, missing) are what the next turn finds and repairs.
+    if (reply === null || reply.status === 'ok' || reply.reason !== 'lease') return;
+    lease.lost();
+    await refused(params, 'lease', 'another daemon holds it, or it lapsed', fence, {
+      reason: 'heartbeat',
+      sentence: 'heartbeat',
+    });
   }
 
   async function refused(
