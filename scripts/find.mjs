@@ -85,7 +85,8 @@ function credentials(url, env) {
   const file = env.FLYBALL_REDIS_PASSWORD_FILE;
   const password =
     env.FLYBALL_REDIS_PASSWORD || (file && readFileSync(file, 'utf8').replace(/\r?\n$/, ''));
-  return password ? [env.FLYBALL_REDIS_USERNAME ?? '', password] : null;
+  const user = decodeURIComponent(url.username) || env.FLYBALL_REDIS_USERNAME || '';
+  return password ? [user, password] : null;
 }
 
 /** AUTH and INFO by hand: nothing is installed yet that could speak to Redis. */

@@ -43,7 +43,7 @@ function round(seed) {
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
   const child = spawn(process.execPath, [vitest, 'run', '--reporter=dot', ...suites], {
     cwd: root,
-    env: { ...process.env, FLYBALL_TEST_SEED: String(seed) },
+    env: { ...process.env, SUITE_SEED: String(seed) },
     stdio: ['ignore', process.stderr, 'inherit'],
   });
   return new Promise((ok) => child.once('exit', (code) => ok(code ?? 1)));

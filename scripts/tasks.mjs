@@ -35,7 +35,7 @@ async function start(args, found) {
   const built = await buildIfStale(ROOT);
   if (built !== 0) return built;
   return runChild([process.execPath, join(ROOT, 'dist/cli/main.js'), 'demo', ...args], {
-    env: { ...process.env, ...found.env },
+    env: taskEnvironment(found),
   });
 }
 
@@ -44,7 +44,7 @@ async function bench(args, found) {
   const built = await buildIfStale(ROOT);
   if (built !== 0) return built;
   return runChild([process.execPath, join(ROOT, 'bench/index.mjs'), ...args], {
-    env: { ...process.env, ...found.env },
+    env: taskEnvironment(found),
   });
 }
 
@@ -84,13 +84,19 @@ async function soak(args, found) {
   });
 }
 
+/** Set-up's own switch is spent here: a daemon would take it for a setting it does not know. */
+function taskEnvironment(found) {
+  const { FLYBALL_NO_INSTALL: _spent, ...env } = process.env;
+  return { ...env, ...found.env };
+}
+
 /** Tests start their own servers: a FLYBALL_ setting of the person's shell must not reach them. */
 function testEnvironment(found) {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('FLYBALL_'));
   const missing = Object.keys(found.missing).length
-    ? { FLYBALL_TEST_MISSING: JSON.stringify(found.missing) }
+    ? { SUITE_MISSING: JSON.stringify(found.missing) }
     : {};
-  return { ...Object.fromEntries(kept), ...found.env, ...missing, FLYBALL_TEST_BUILT: '1' };
+  return { ...Object.fromEntries(kept), ...found.env, ...missing, SUITE_BUILT: '1' };
 }
 
 function needAll(found) {

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const [, suite] = relative(root, expect.getState().testPath ?? '').split(sep);
 
 // Set by `npm test`: { package: why it is not there and what to do }.
-const missing: Record<string, string> = JSON.parse(process.env.FLYBALL_TEST_MISSING ?? '{}');
+const missing: Record<string, string> = JSON.parse(process.env.SUITE_MISSING ?? '{}');
 if (Object.keys(missing).length > 0) {
   const list = JSON.parse(readFileSync(`${root}/scripts/system-packages.json`, 'utf8'));
   for (const name of list.suites[suite ?? ''] ?? []) {
@@ -17,5 +17,5 @@ if (Object.keys(missing).length > 0) {
   }
 }
 
-const seed = process.env.FLYBALL_TEST_SEED;
+const seed = process.env.SUITE_SEED;
 if (seed) fc.configureGlobal({ seed: Number(seed) });

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 
 export default function setup() {
   // `npm test` has built already, and stopped if that failed.
-  if (process.env.FLYBALL_TEST_BUILT === '1') return;
+  if (process.env.SUITE_BUILT === '1') return;
   const build = spawnSync('npm', ['run', '--silent', 'build'], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });

@@ -1,0 +1,254 @@
+/** The shipped ACL users on a real server, entered by start.sh: what a service may, and what it can by no trick. */
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { GENESIS_HASH } from '../../src/redis/calls.js';
+import { awaitRedis, connect } from '../../src/redis/connect.js';
+import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
+import { heartbeat, inFlight, lease, note, take } from '../../src/redis/scripts.js';
+import { freePort } from '../support/redis-server.js';
+import { seedParams } from '../support/seed-params.js';
+
+const START = fileURLToPath(new URL('../../deploy/redis/start.sh', import.meta.url));
+const plain = limiterKeys({ name: 'checkout' });
+const grouped = limiterKeys({ name: 'refund', group: 'payments' });
+const dir = mkdtempSync(join(tmpdir(), 'flyball-acl-'));
+let server: ChildProcess;
+let service: Redis;
+let daemon: Redis;
+
+beforeAll(async () => {
+  const port = await freePort();
+  mkdirSync(join(dir, 'secrets'));
+  writeFileSync(join(dir, 'secrets/flyball_service_password'), 'service pass\n');
+  writeFileSync(join(dir, 'secrets/flyball_daemon_password'), 'daemon pass\n');
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir];
+  server = spawn('sh', [START, ...args], {
+    env: { ...process.env, SECRETS_DIR: join(dir, 'secrets'), RUN_DIR: join(dir, 'run') },
+    stdio: 'ignore',
+  });
+  const as = (user: string, password: string) =>
+    connect({
+      name: 'sdk',
+      env: {
+        FLYBALL_REDIS_URL: `redis://${user}@127.0.0.1:${port}`,
+        FLYBALL_REDIS_PASSWORD: password,
+      },
+    });
+  daemon = as('flyball-daemon', 'daemon pass');
+  service = as('flyball-service', 'service pass');
+  const url = `redis://127.0.0.1:${port}`;
+  await awaitRedis(daemon, { url, deadlineMs: 20_000 });
+  await awaitRedis(service, { url, deadlineMs: 20_000 });
+});
+
+afterAll(async () => {
+  daemon?.disconnect();
+  service?.disconnect();
+  const gone = new Promise((ok) => server.once('exit', ok));
+  server.kill('SIGTERM');
+  await gone;
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** `ok`, or the first word of the refusal. */
+const tried = (redis: Redis, ...[name, ...args]: [string, ...(string | number)[]]) =>
+  redis.call(name, ...args).then(
+    () => 'ok',
+    (error: Error) =>
+      /NOPERM|can't (run|access)|command not allowed/.test(error.message)
+        ? 'refused'
+        : error.message,
+  );
+/** The same inside a script that names the key, as a caller who writes his own scripts would. */
+const inScript = (
+  redis: Redis,
+  ...[name, key, ...args]: [string, string, ...(string | number)[]]
+) => tried(redis, 'EVAL', `return redis.call('${name}', KEYS[1], unpack(ARGV))`, 1, key, ...args);
+
+describe('the files', () => {
+  test('no password stands in what start.sh writes, and the shipped file starts no server', () => {
+    const written = readFileSync(join(dir, 'run/users.acl'), 'utf8');
+    expect(written).not.toMatch(/service pass|daemon pass|@SERVICE|@DAEMON/);
+    const shipped = fileURLToPath(new URL('../../deploy/redis/users.acl', import.meta.url));
+    const run = spawnSync('redis-server', ['--port', '0', '--aclfile', shipped], {
+      encoding: 'utf8',
+    });
+    expect(run.status).not.toBe(0);
+  });
+
+  test('a missing password file is said, and no server starts', () => {
+    const env = { ...process.env, SECRETS_DIR: '/no/such', RUN_DIR: join(dir, 'run2') };
+    const run = spawnSync('sh', [START], { env, encoding: 'utf8' });
+    expect(run.status).toBe(78);
+    expect(run.stderr).toContain('/no/such/flyball_service_password is missing');
+  });
+});
+
+describe.each([
+  ['alone', plain],
+  ['in a group', grouped],
+])('a service, limiter %s', (_name, keys) => {
+  test('decides, counts and reports', async () => {
+    await daemon.hset(keys.params, 'rate', '10');
+    expect(await tried(service, 'HGETALL', keys.params)).toBe('ok');
+    expect(await inScript(service, 'HGETALL', keys.params)).toBe('ok');
+    for (const bucket of [
+      keys.bucket,
+      keys.shadowBucket,
+      keys.subjectBucket('user:1'),
+      keys.shadowSubjectBucket('a b{}'),
+    ]) {
+      expect(await inScript(service, 'SET', bucket, '1', 'PX', 1000)).toBe('ok');
+      expect(await inScript(service, 'MGET', bucket)).toBe('ok');
+    }
+    expect(await inScript(service, 'HSET', keys.inFlight, 'p', '1')).toBe('ok');
+    expect(await inScript(service, 'PEXPIRE', keys.inFlight, 1000)).toBe('ok');
+    expect(await tried(service, 'HINCRBY', keys.telemetry(1), 'ok', 1)).toBe('ok');
+    expect(await tried(service, 'PEXPIRE', keys.telemetry(1), 1000)).toBe('ok');
+  });
+
+  test('cannot write params, audit, lease, state, policy, status, directly or in a script', async () => {
+    const writes: [string, string, ...string[]][] = [
+      ...[keys.params, keys.history].flatMap((key): [string, string, ...string[]][] => [
+        ['HSET', key, 'rate', '1000000'],
+        ['HINCRBY', key, 'rate', '1'],
+        ['HDEL', key, 'rate'],
+        ['PEXPIRE', key, '1'],
+      ]),
+      ['XADD', keys.audit, '*', 'kind', 'change'],
+      ['XTRIM', keys.audit, 'MAXLEN', '0'],
+      ...[
+        keys.params,
+        keys.audit,
+        keys.lease,
+        keys.state,
+        keys.status,
+        keys.policy,
+        keys.policyVersion('ab'),
+      ].flatMap((key): [string, string, ...string[]][] => [
+        ['SET', key, 'x'],
+        ['DEL', key],
+        ['UNLINK', key],
+        ['GETDEL', key],
+        ['RENAME', key, keys.bucket],
+        ['RENAME', keys.bucket, key],
+        ['COPY', keys.bucket, key],
+        ['PEXPIRE', key, '1'],
+      ]),
+      ['HSET', fleetKeys().limiters, 'checkout', 'elsewhere'],
+      ['HSET', fleetKeys().daemons, 'd', '1'],
+    ];
+    for (const write of writes) {
+      expect([write, await tried(service, ...write)]).toEqual([write, 'refused']);
+      expect([write, await inScript(service, ...write)]).toEqual([write, 'refused']);
+    }
+  });
+
+  test('cannot reach them by a subject, a telemetry second or a key that only looks like its own', async () => {
+    for (const trick of ['params', 'x}:params', '{x}:params', `}:b:${keys.params}`, '../params']) {
+      // A subject is encoded into one key of its own; whatever it says, params stay as they are.
+      const key = keys.subjectBucket(trick);
+      expect(await inScript(service, 'SET', key, '1', 'PX', 1000)).toBe('ok');
+    }
+    expect(await daemon.hgetall(keys.params)).toEqual({ rate: '10' });
+    // A key hidden in the script instead of named in KEYS is checked all the same.
+    const hidden = `return redis.call('HSET', '${keys.params}', 'rate', '9')`;
+    expect(await tried(service, 'EVAL', hidden, 0)).toBe('refused');
+    const pcall = `return redis.pcall('SET', '${keys.policy}', 'x')`;
+    expect(await tried(service, 'EVAL', pcall, 0)).toBe('refused');
+    expect(await daemon.exists(keys.policy)).toBe(0);
+  });
+
+  test('cannot read the audit log or a policy', async () => {
+    expect(await tried(service, 'XRANGE', keys.audit, '-', '+')).toBe('refused');
+    expect(await inScript(service, 'GET', keys.policy)).toBe('refused');
+  });
+});
+
+test('a service runs no command that is not about one limiter', async () => {
+  for (const command of [
+    ['FLUSHALL'],
+    ['FLUSHDB'],
+    ['KEYS', '*'],
+    ['SCAN', '0'],
+    ['CONFIG', 'GET', '*'],
+    ['ACL', 'LIST'],
+    ['SCRIPT', 'FLUSH'],
+    ['FUNCTION', 'FLUSH'],
+    ['CLIENT', 'KILL', 'TYPE', 'normal'],
+    ['DEBUG', 'SLEEP', '0'],
+    ['SHUTDOWN'],
+    ['PUBLISH', fleetKeys().changes, 'x'],
+    ['SWAPDB', '0', '1'],
+    ['REPLICAOF', 'NO', 'ONE'],
+  ] as [string, ...string[]][]) {
+    expect([command, await tried(service, ...command)]).toEqual([command, 'refused']);
+  }
+  expect(await tried(service, 'HGET', fleetKeys().limiters, 'checkout')).toBe('ok');
+  expect(await tried(service, 'INFO', 'server')).toBe('ok');
+});
+
+test('the real scripts: a service takes and asks for its share; it cannot actuate, lease, beat or note', async () => {
+  const keys = limiterKeys({ name: 'real' });
+  await seedParams(daemon, keys, {
+    rate: 5,
+    capacity: 5,
+    inFlightMax: 4,
+    subjectRate: 1,
+    subjectCapacity: 2,
+  });
+  const before = await daemon.hgetall(keys.params);
+  const fallback = { rate: 1, capacity: 1, inFlightMax: 0, subjectRate: -1, subjectCapacity: 0 };
+  const takes = [{ subject: 'user:1', cost: 1, priority: 'default' }] as const;
+  const reply = await take(service, { keys, takes, chargeByUs: 'any', fallback, shadow: false });
+  expect(reply).toMatchObject({ status: 'ok', inForce: { managed: true } });
+  expect(reply.answers[0]?.allowed).toBe(true);
+  const asked = { keys, processId: 'p', need: 9, reports: true, fallback };
+  expect((await inFlight(service, asked)).share).toBe(4);
+
+  const refused = /can't (run|access)|NOPERM/;
+  const entry = { kind: 'note', prev: GENESIS_HASH, hash: 'f'.repeat(64), body: '{}' } as const;
+  await expect(seedParams(service, limiterKeys({ name: 'forged' }))).rejects.toThrow(refused);
+  await expect(lease(service, { keys, op: 'acquire', owner: 'x', leaseMs: 1e6 })).rejects.toThrow(
+    refused,
+  );
+  await expect(note(service, { keys, entry })).rejects.toThrow(refused);
+  await expect(heartbeat(service, { keys, owner: 'x', token: 1, leaseMs: 1e6 })).rejects.toThrow(
+    refused,
+  );
+  expect(await daemon.hgetall(keys.params)).toEqual(before);
+  expect(await daemon.xlen(keys.audit)).toBe(1);
+
+  // The daemon may do all of it.
+  expect(await lease(daemon, { keys, op: 'acquire', owner: 'd', leaseMs: 5_000 })).toMatchObject({
+    status: 'held',
+  });
+});
+
+test('a daemon writes all of it, and nothing outside', async () => {
+  expect(await tried(daemon, 'HSET', plain.params, 'rate', '10')).toBe('ok');
+  expect(await inScript(daemon, 'XADD', plain.audit, '*', 'kind', 'note')).toBe('ok');
+  expect(await tried(daemon, 'SET', plain.policy, '{}')).toBe('ok');
+  expect(await tried(daemon, 'PUBLISH', fleetKeys().changes, 'x')).toBe('ok');
+  expect(await tried(daemon, 'CONFIG', 'GET', 'maxmemory-policy')).toBe('ok');
+  expect(await tried(daemon, 'SET', 'other', '1')).toBe('refused');
+  for (const name of ['FLUSHALL', 'KEYS', 'SHUTDOWN']) {
+    expect(await tried(daemon, name, ...(name === 'KEYS' ? ['*'] : []))).toBe('refused');
+  }
+});
+
+test('nobody enters without a name', async () => {
+  const { port } = daemon.options;
+  const redis = connect({ url: `redis://127.0.0.1:${port}`, name: 'cli' });
+  try {
+    expect(await redis.get('x').catch((error: Error) => error.message)).toMatch(/NOAUTH|NOPERM/);
+  } finally {
+    redis.disconnect();
+  }
+});
