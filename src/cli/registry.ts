@@ -1,6 +1,7 @@
 /** Every command, in the order of the help; each file exports `register(program, io)`. Stage: cli. */
 import type { Command } from 'commander';
 import * as audit from './audit.js';
+import * as demo from './demo.js';
 import * as doctor from './doctor.js';
 import * as explain from './explain.js';
 import * as freeze from './freeze.js';
@@ -14,6 +15,7 @@ import * as trip from './trip.js';
 export type Register = (program: Command, io: CliIo) => void;
 
 export const commands: readonly Register[] = [
+  demo.register,
   status.register,
   audit.register,
   explain.register,

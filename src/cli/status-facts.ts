@@ -5,6 +5,7 @@ import { readPolicy } from '../actuate/verbs/apply.js';
 import type { Policy } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
+import type { LimiterStatus } from '../report/status.js';
 import type { Session } from './session.js';
 import { liveProcesses, sumSeconds, type Traffic } from './traffic.js';
 
@@ -19,7 +20,7 @@ export interface StatusFacts {
   /** The holder of the lease, if any. */
   owner: string | null;
   /** What the daemon wrote at its last tick, as it is; null when it has lapsed. */
-  status: Record<string, unknown> | null;
+  status: Partial<LimiterStatus> | null;
   traffic: Traffic;
   newest: StoredEntry | null;
 }
@@ -54,11 +55,11 @@ export async function readStatusFacts(
   };
 }
 
-function parseRecord(text: string | null): Record<string, unknown> | null {
+function parseRecord(text: string | null): Partial<LimiterStatus> | null {
   if (text === null) return null;
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+    return typeof value === 'object' && value !== null ? (value as Partial<LimiterStatus>) : null;
   } catch {
     return null;
   }

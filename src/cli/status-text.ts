@@ -64,6 +64,12 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
   }
   for (const hold of view.holds) row('hold', c.cyan(`${held(hold)} by ${clean(hold.by) || '?'}`));
   row('daemon', daemonText(view));
+  if (view.law)
+    row('law', `${clean(view.law)}, policy ${clean(view.policyHash ?? '').slice(0, 12)}`);
+  if (view.file === 'drift')
+    row('policy', c.yellow("the daemon's file differs from the adopted one"));
+  if (view.file === 'pending') row('policy', c.yellow('a changed file waits to be applied'));
+  for (const fault of view.faults) row('policy fault', c.red(clean(fault)));
   if (view.rateOnly) row('completions', c.yellow(view.rateOnly));
   if (view.wouldBe) {
     row(

@@ -3,6 +3,7 @@ import type { Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { type Effective, effective } from '../redis/effective.js';
 import type { LimiterState, Mode, Params } from '../redis/params.js';
+import type { LimiterStatus } from '../report/status.js';
 import type { StatusFacts } from './status-facts.js';
 import type { Traffic } from './traffic.js';
 
@@ -45,6 +46,10 @@ export interface StatusView {
   epoch: number | null;
   revision: number | null;
   policyHash: string | null;
+  /** Where the daemon's policy file stands to the adopted one, and what is wrong with its files. */
+  file: LimiterStatus['file'] | null;
+  faults: string[];
+  law: string | null;
   inForce: Numbers | null;
   /** As stored: what comes back when the breaker closes. */
   target: Numbers | null;
@@ -87,6 +92,9 @@ export function statusView(facts: StatusFacts): StatusView {
     epoch: params?.epoch ?? null,
     revision: params?.revision ?? null,
     policyHash: params?.policyHash ?? null,
+    file: facts.status?.file ?? null,
+    faults: facts.status?.faults ?? [],
+    law: facts.status?.law ?? null,
     inForce: now && numbers(now),
     target: params && numbers(params),
     bounds: params && bounds(params),
@@ -206,7 +214,7 @@ function rateOnly(params: Params | null, policy: Policy | null, traffic: Traffic
 }
 
 function sampleOf(status: StatusFacts['status']): Sample | null {
-  const sample = status?.sample as Sample | undefined;
+  const sample = status?.sample;
   return typeof sample?.signals === 'object' && sample.signals !== null ? sample : null;
 }
 
@@ -217,12 +225,6 @@ function tickAge(status: StatusFacts['status'], nowMs: number): number | null {
 
 function wouldBe({ params, status }: StatusFacts): StatusView['wouldBe'] {
   if (params?.mode !== 'recommend' && params?.mode !== 'shadow') return null;
-  const given = status?.wouldBe as (Numbers & { state?: LimiterState }) | null | undefined;
-  if (!given || !Number.isFinite(given.rate)) return null;
-  return {
-    state: given.state ?? 'closed',
-    rate: given.rate,
-    capacity: given.capacity,
-    inFlightMax: given.inFlightMax || null,
-  };
+  const given = status?.wouldBe;
+  return given && Number.isFinite(given.rate) ? { state: given.state, ...numbers(given) } : null;
 }
