@@ -1,5 +1,4 @@
 /** The one way to change what is in force: seal an audit entry on the newest head and hand both to one script call. Stage: actuate. */
-import type { Cluster, Redis } from 'ioredis';
 import type { DecideState, GuardVerdict, Sample } from '../decide/types.js';
 import {
   type ActuateCall,
@@ -10,10 +9,10 @@ import {
 } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { type ParamChange, type Params, parseParams } from '../redis/params.js';
-import { actuate, note } from '../redis/scripts.js';
+import { actuate, note, type RedisClient } from '../redis/scripts.js';
 import { type Actor, type EntryBody, type EntryValues, sealEntry } from './entry.js';
 
-export type RedisClient = Redis | Cluster;
+export type { RedisClient } from '../redis/scripts.js';
 
 /** How often a write is sealed again when only the audit head has moved (notes race with it, rarely). */
 const HEAD_ATTEMPTS = 5;
@@ -24,6 +23,8 @@ export interface WriteRequest {
   /** What the writer saw; on `create`, what the new params get. */
   expected: { epoch: number; revision: number };
   create?: boolean;
+  /** A higher epoch that begins with this write: Redis was found to have lost writes. */
+  newEpoch?: number;
   change: ParamChange;
   cause: ActuateCall['cause'];
   refloor?: 'empty' | 'full';
@@ -83,14 +84,12 @@ export async function write(
   options: WriteOptions,
 ): Promise<ActuateReply> {
   const keys = limiterKeys(address);
-  const { create = false, expected } = request;
-  const body = entryBody(
-    'change',
-    address.name,
-    request,
-    { epoch: expected.epoch, revision: create ? expected.revision : expected.revision + 1 },
-    options.nowMs,
-  );
+  const { create = false, expected, newEpoch } = request;
+  const result = {
+    epoch: newEpoch ?? expected.epoch,
+    revision: create ? expected.revision : expected.revision + 1,
+  };
+  const body = entryBody('change', address.name, request, result, options.nowMs);
   let head = await readHead(redis, address);
   for (let attempt = 1; ; attempt++) {
     const reply = await actuate(redis, {
@@ -98,6 +97,7 @@ export async function write(
       authority: request.authority,
       expected,
       create,
+      ...(newEpoch === undefined ? {} : { newEpoch }),
       change: request.change,
       cause: request.cause,
       ...(request.refloor === undefined ? {} : { refloor: request.refloor }),

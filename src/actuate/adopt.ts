@@ -78,7 +78,11 @@ async function create(
   options: AdoptOptions,
 ): Promise<AdoptOutcome> {
   const { change, restored, sentence } = createdParams(loaded, options.last ?? null);
-  const epoch = Math.max(await nextEpoch(redis, address), Math.floor(nowUs / 1000));
+  const epoch = Math.max(
+    await nextEpoch(redis, address),
+    (options.last?.epoch ?? 0) + 1,
+    Math.floor(nowUs / 1000),
+  );
   const reply = await write(
     redis,
     address,

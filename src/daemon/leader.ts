@@ -54,19 +54,20 @@ export function createLeader(
     nowUs: number,
     estimates: Estimates,
     dtMs: number,
+    last: Params | null,
   ): Promise<void> {
     const { policy } = adopted;
     const nowMs = nowUs / 1000;
     const inForce = inForceView(params, nowMs, since);
     since = inForce.since;
-    const repair = dueRepair(policy, params, inForce.view, nowUs);
+    const repair = dueRepair(policy, params, inForce.view, nowUs, last);
     if (repair !== null) {
       if (repair.reason === 'clock_regression') metrics.clockRegressions.inc({ limiter });
       await writer.change(params, repair);
       return;
     }
     if (params.mode === 'auto') wouldBe = null;
-    else wouldBe ??= startWouldBe(params, nowMs);
+    else if (wouldBe?.policyHash !== params.policyHash) wouldBe = startWouldBe(params, nowMs);
     let view = inForce.view;
     if (wouldBe !== null) ({ view, wouldBe } = wouldBeView(wouldBe, params, view, nowMs));
 

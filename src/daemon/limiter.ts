@@ -12,6 +12,7 @@ import { reportInForce } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
 import { readAdopted } from './adopted.js';
 import { createLeader } from './leader.js';
+import { isOlder } from './repairs.js';
 import { inForceView } from './view.js';
 import { createWriter } from './writer.js';
 
@@ -91,11 +92,12 @@ export function createManagedLimiter(
     // Read again: sources may have taken most of a second, and a person may have written meanwhile.
     const { params, nowUs } = await readParams(redis, address);
     if (params === null) return restore(adopted);
-    lastParams = params;
+    const last = lastParams;
+    if (last === null || !isOlder(params, last)) lastParams = params;
     const { view } = inForceView(params, nowUs / 1000, null);
     reportInForce(metrics, limiter, view);
     if (params.policyHash !== adopted.hash || lease.token === null) return;
-    await leader.lead(adopted, params, nowUs, estimated.estimates, dtMs);
+    await leader.lead(adopted, params, nowUs, estimated.estimates, dtMs, last);
   }
 
   async function takeLease(): Promise<void> {

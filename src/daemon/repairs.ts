@@ -6,7 +6,10 @@ import type { Policy } from '../policy/schema.js';
 import type { LimiterState, ParamChange, Params } from '../redis/params.js';
 import { lapsedHold } from './view.js';
 
-export type Repair = Pick<WriteRequest, 'change' | 'cause' | 'reason' | 'sentence' | 'detail'>;
+export type Repair = Pick<
+  WriteRequest,
+  'change' | 'cause' | 'reason' | 'sentence' | 'detail' | 'newEpoch' | 'refloor'
+>;
 
 /** The first repair that is due, or null. Each is one write with one entry; the next tick sees what is left. */
 export function dueRepair(
@@ -14,8 +17,10 @@ export function dueRepair(
   params: Params,
   view: InForceView,
   nowUs: number,
+  last: Pick<Params, 'epoch' | 'revision'> | null,
 ): Repair | null {
   const nowMs = nowUs / 1000;
+  if (last !== null && isOlder(params, last)) return lostWrites(policy, params, last, nowMs);
   if (params.changedAt > nowUs) return clockWentBack(params, nowUs);
   const lapsed = lapsedHold(params, nowMs);
   if (lapsed !== null) return holdLapsed(policy, params, lapsed);
@@ -24,6 +29,32 @@ export function dueRepair(
   if (params.mode === 'auto') return null;
   if (tripOver) return closeTrip(policy, params, view);
   return view.state === 'closed' && view.held === 'none' ? policyNumbers(policy, params) : null;
+}
+
+/** After a failover: a new epoch, so that services which saw the lost revisions listen to what follows. */
+function lostWrites(
+  policy: Policy,
+  params: Params,
+  last: Pick<Params, 'epoch' | 'revision'>,
+  nowMs: number,
+): Repair {
+  return {
+    change: {},
+    newEpoch: Math.max(last.epoch + 1, Math.floor(nowMs)),
+    ...(policy.limiter.coldStart === 'empty' ? { refloor: 'empty' as const } : {}),
+    cause: 'settle',
+    reason: 'writes_lost',
+    sentence: `Redis holds revision ${params.revision} of epoch ${params.epoch}, but revision ${last.revision} of epoch ${last.epoch} had been in force: writes were lost, as in a failover. A new epoch begins with what it holds.`,
+    detail: { lostEpoch: last.epoch, lostRevision: last.revision },
+  };
+}
+
+/** Does `a` come before `b` in the order of (epoch, revision)? */
+export function isOlder(
+  a: Pick<Params, 'epoch' | 'revision'>,
+  b: Pick<Params, 'epoch' | 'revision'>,
+): boolean {
+  return a.epoch < b.epoch || (a.epoch === b.epoch && a.revision < b.revision);
 }
 
 /** The script brings token clock, floors and open time to the new clock with any write. */

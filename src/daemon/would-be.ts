@@ -8,6 +8,8 @@ const NOTE_EVERY_MS = 60_000;
 
 /** Targets as the law would have stored them, and what was last noted. Part of the checkpoint. */
 export interface WouldBe {
+  /** Another policy begins anew. */
+  policyHash: string;
   state: LimiterState;
   rate: number;
   capacity: number;
@@ -20,8 +22,9 @@ export interface WouldBe {
 
 /** Begins at what is in force. */
 export function startWouldBe(params: Params, nowMs: number): WouldBe {
-  const { rate, capacity, inFlightMax } = params;
+  const { rate, capacity, inFlightMax, policyHash } = params;
   return {
+    policyHash,
     state: 'closed',
     rate,
     capacity,
