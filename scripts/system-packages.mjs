@@ -59,8 +59,10 @@ export async function installSystemPackage(plan, env) {
   let fault;
   for (const pkg of plan.candidates) {
     const version = plan.knownVersion?.(pkg, env);
+    // The first may be unknown only because the lists are empty; once they are read, another must be known.
+    if (fault && plan.knownVersion && !version) continue;
     if (version && !newEnough(version, plan.minimum)) {
-      fault = `the system's ${pkg} is ${version}, and ${plan.minimum} or newer is needed. ${plan.manual}`;
+      fault ??= `the system's ${pkg} is ${version}, and ${plan.minimum} or newer is needed. ${plan.manual}`;
       continue;
     }
     const status = await runChild(plan.install(pkg), { env, quietStdout: true });
