@@ -8,6 +8,7 @@ import * as freeze from './freeze.js';
 import type { CliIo } from './output.js';
 import * as pin from './pin.js';
 import * as rollback from './rollback.js';
+import * as run from './run.js';
 import * as status from './status.js';
 import * as trip from './trip.js';
 
@@ -15,6 +16,7 @@ import * as trip from './trip.js';
 export type Register = (program: Command, io: CliIo) => void;
 
 export const commands: readonly Register[] = [
+  run.register,
   demo.register,
   status.register,
   audit.register,
