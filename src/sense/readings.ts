@@ -27,6 +27,8 @@ export interface ValueReading {
   /** Wall ms of the moment the value speaks of. */
   atMs: number;
   count: number;
+  /** What the number is made of, for people: `Lock:transactionid 6`. */
+  detail?: string;
 }
 
 export type Reading = ValueReading | Missing;
@@ -52,7 +54,10 @@ export interface TelemetryReading {
   admitted: number;
   /** Denials by reason: rate, subject, in_flight, breaker_open, probe_budget, reserve, cost_exceeds_capacity, … */
   denied: Record<string, number>;
+  /** Shadow mode: admitted, though the limit would have denied it, by reason. */
+  wouldDeny?: Record<string, number>;
   ok: number;
+  /** All that ended badly, those that timed out among them. */
   failed: number;
   timedOut: number;
   /** Cancelled by the caller: not an error, not a latency. */
