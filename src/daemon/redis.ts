@@ -42,10 +42,13 @@ export async function openRedis(
     await release();
     throw error;
   }
-  log.info(
-    { event: 'redis_used', source: target.source, address: redactUrl(target.url) },
-    `Using ${target.source === 'embedded' ? 'the embedded Redis' : 'Redis'} at ${redactUrl(target.url)}.`,
-  );
+  // The embedded server's own line says so already: one line tells which Redis is used.
+  if (target.source !== 'embedded' || !embedded) {
+    log.info(
+      { event: 'redis', source: target.source, address: redactUrl(target.url) },
+      `Using Redis at ${redactUrl(target.url)}.`,
+    );
+  }
   await warnOfEviction(redis, log);
   return {
     redis,

@@ -84,13 +84,18 @@ export async function awaitRedis(
     for (;;) {
       const leftMs = giveUpAt - performance.now();
       if (leftMs <= 0) break;
+      let timer: NodeJS.Timeout | undefined;
       const outcome = await Promise.race([
         redis.ping().then(
           () => 'ok' as const,
           (error: Error) => error,
         ),
-        pause(leftMs),
+        new Promise<void>((ok) => {
+          timer = setTimeout(ok, leftMs);
+        }),
       ]);
+      // Left alone it would keep the process alive for the rest of the wait.
+      clearTimeout(timer);
       if (outcome === 'ok') return;
       if (outcome instanceof Error && !/max retries|timed out/.test(outcome.message)) {
         fault = outcome.message;
