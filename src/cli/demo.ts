@@ -1,5 +1,6 @@
 /** `flyball demo`: a checkout service under a surge, twice, without Flyball and with it. Stage: cli. */
 import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { CliIo } from './output.js';
@@ -36,7 +37,8 @@ Examples:
       if (words[0]?.startsWith('-')) {
         throw new UsageError(`unknown option '${words[0]}'.`, 'See flyball demo --help.');
       }
-      io.exitCode = words.length > 0 ? await tryOnData(io, words) : await play(io, flags);
+      io.exitCode =
+        words.length > 0 ? await tryOnData(io, words) : await playUnlessEnded(io, flags);
     });
 }
 
@@ -44,6 +46,17 @@ async function tryOnData(io: CliIo, words: readonly string[]): Promise<number> {
   const { demoFolder } = await import('../demo/data-folder.js');
   const { runOnKeptData } = await import('../demo/kept-data.js');
   return runOnKeptData(demoFolder(io.env), words, io);
+}
+
+/** Ended by a signal is not a fault: one line, and the exit code that shells expect. */
+async function playUnlessEnded(io: CliIo, flags: DemoFlags): Promise<number> {
+  try {
+    return await play(io, flags);
+  } catch (error) {
+    if (!(error instanceof Error && 'signal' in error)) throw error;
+    io.err(`\n${error.message}`);
+    return 128 + (constants.signals[error.signal as NodeJS.Signals] ?? 0);
+  }
 }
 
 async function play(io: CliIo, flags: DemoFlags): Promise<number> {

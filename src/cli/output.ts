@@ -185,7 +185,7 @@ function describe(error: unknown): { code: string; message: string; exit: number
 export function exitFor(code: string): number {
   if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;
   if (code === 'FLYBALL_E_REDIS_UNREACHABLE') return EXIT.redisUnreachable;
-  if (code.startsWith('FLYBALL_E_POLICY_') || code.startsWith('FLYBALL_E_CONFIG_')) {
+  if (/^FLYBALL_E_(POLICY_|CONFIG_|REDIS_(NOT_CONFIGURED|URL|PASSWORD_FILE)$)/.test(code)) {
     return EXIT.badConfig;
   }
   return EXIT.fault;

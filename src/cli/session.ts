@@ -3,7 +3,13 @@ import type { Redis } from 'ioredis';
 import { FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
 import { awaitRedis, connect, resolveRedis } from '../redis/connect.js';
-import { assertName, fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import {
+  assertName,
+  fleetKeys,
+  type LimiterAddress,
+  limiterKeys,
+  NAME_PATTERN,
+} from '../redis/keys.js';
 import type { CliIo } from './output.js';
 import { clean, closest } from './text.js';
 
@@ -37,10 +43,16 @@ export async function withRedis<T>(io: CliIo, work: (session: Session) => Promis
   }
 }
 
-/** All limiters the registry knows, by name. A group of `''` is none. */
+/**
+ * All limiters the registry knows, by name. A group of `''` is none. Names that no Flyball could have written are left out:
+ * one bad field must not take `status` away from the others.
+ */
 export async function listLimiters(session: Session): Promise<LimiterAddress[]> {
   const registry = await session.redis.hgetall(fleetKeys(session.prefix).limiters);
   return Object.entries(registry)
+    .filter(
+      ([name, group]) => NAME_PATTERN.test(name) && (group === '' || NAME_PATTERN.test(group)),
+    )
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, group]) => address(session, name, group));
 }
