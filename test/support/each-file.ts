@@ -1,4 +1,4 @@
-/** Before each test file: fail it in one sentence when its suite lacks a system package; fix the seed of a soak round. */
+/** Before each test file: fail it in one sentence when its suite lacks a system package; fix a soak round's seed. */
 import { readFileSync } from 'node:fs';
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
