@@ -8,14 +8,22 @@ import { addPoint, agePoints, responseSlope } from './response.js';
 
 export const TUNING = {
   /** Aim for this share of the setpoint: the room that noise and the next burst need. */
-  aim: 0.65,
+  aim: 0.72,
   /** Within this of the aim (log), nothing moves. */
   calm: 0.12,
   /** Exponent of a cut at full effect, and the most one cut takes. */
-  cutPower: 1,
+  cutPower: 0.7,
   cutMost: 0.6,
+  /** Aim below the knee, and the slope from which on it moves there. */
+  aimMost: 0.9,
+  liftFrom: 0.4,
+  /** Slope above which a cut near the aim is not worth its throughput. */
+  worthwhile: 0.4,
+  /** Share of the setpoint above which a cut may cost more. */
+  firm: 0.9,
   /** Above this share of the setpoint a cut has at least half its effect, whatever the response. */
   grave: 1.5,
+  graveEffect: 0.3,
   /** Exponent of a raise a second of data. */
   growPower: 0.18,
   /** A cap that does not bind stands at least this far above what is seen. */
@@ -40,7 +48,6 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
   let rate = start.rate;
   const observed = Math.max(traffic.inFlight ?? 0, 0);
   const seconds = Math.min(traffic.intervalMs || 1000, 5_000) / 1000;
-  const over = overload.z - Math.log(TUNING.aim);
   let reason: Reason = 'steady';
   let sinceCutMs = numberIn(before, 'sinceCutMs', 3_600_000) + sample.dtMs;
   const sinceMoveMs =
@@ -73,12 +80,17 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
     points = addPoint(points, Math.min(inForce, Math.max(observed, 0.7 * inForce)), traffic.okRate);
   }
   const slope = responseSlope(points, inForce);
-  let effect = clamp(1 - slope, 0, 1);
+  // Below the knee more in flight costs no latency: aim closer to the setpoint.
+  const lift = clamp((slope - TUNING.liftFrom) / (1 - TUNING.liftFrom), 0, 1);
+  const over = overload.z - Math.log(TUNING.aim + (TUNING.aimMost - TUNING.aim) * lift);
+  // Near the aim a cut must cost little throughput; past the setpoint itself it may cost more.
+  const shy = clamp(1 - slope / TUNING.worthwhile, 0, 1);
+  let effect = overload.z > Math.log(TUNING.firm) ? Math.max(shy, clamp(1 - slope, 0, 1)) : shy;
 
   if (!overload.fresh || !traffic.fresh) reason = 'no_evidence';
   else if (over > TUNING.calm) {
     if (drained) {
-      if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, 0.5);
+      if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, TUNING.graveEffect);
       const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * effect * over));
       const base = Math.min(cap, 1.05 * Math.max(observed, traffic.inFlightNow ?? 0));
       cap = base * factor;

@@ -14,7 +14,7 @@ export const RESPONSE = {
   /** With no evidence a cut is worth half of itself. */
   prior: 0.5,
   /** Weight of the prior: evidence counts once ln N has varied by about its root. */
-  priorWeight: 0.02,
+  priorWeight: 0.01,
   /** Points further than this (log) from the cap say nothing of its neighbourhood. */
   nearby: 0.6,
   /** Time constant of forgetting. */
