@@ -1,20 +1,15 @@
 /** The commander program: global flags, help, errors and exit codes round the command files. Stage: cli. */
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { EXIT } from '../errors.js';
+import { VERSION } from '../version.js';
 import { type CliIo, createIo, type IoStreams, UsageError } from './output.js';
-import { commands } from './registry.js';
+import { type Register, registersFor } from './registry.js';
 
-/** Of package.json, so that there is one place to raise it. */
-export function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-}
-
-export function createProgram(io: CliIo): Command {
+/** A program with these commands. */
+export function createProgram(io: CliIo, registers: readonly Register[]): Command {
   const program = new Command('flyball')
     .description('An autopilot for rate limits in Redis: watch it, ask it why, undo it, hold it.')
-    .version(version(), '-V, --version')
+    .version(VERSION, '-V, --version')
     .option('--json', 'one JSON object on stdout, with "schema": 1')
     .option('-q, --quiet', 'no talk on stderr, only results, warnings and errors')
     .option('--no-color', 'no colours (so do NO_COLOR and TERM=dumb)')
@@ -44,7 +39,7 @@ export function createProgram(io: CliIo): Command {
 `,
   );
   program.addHelpText('after', '\nEvery command has --help. All of it: docs/cli.md');
-  for (const register of commands) register(program, io);
+  for (const register of registers) register(program, io);
   for (const command of program.commands) inherit(command, program);
   return program;
 }
@@ -62,7 +57,7 @@ export async function runCli(argv: readonly string[], streams: IoStreams = {}): 
   io.flags.json = early.includes('--json');
   if (early.includes('--no-color')) io.flags.colour = false;
   try {
-    await createProgram(io).parseAsync(argv, { from: 'user' });
+    await createProgram(io, await registersFor(argv)).parseAsync(argv, { from: 'user' });
     return io.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) return io.fail(error);

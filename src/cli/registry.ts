@@ -1,29 +1,37 @@
-/** Every command, in the order of the help; each file exports `register(program, io)`. Stage: cli. */
+/** Every command, in the order of the help; each file exports `register(program, io)` and is loaded when it is called for. Stage: cli. */
 import type { Command } from 'commander';
-import * as audit from './audit.js';
-import * as demo from './demo.js';
-import * as doctor from './doctor.js';
-import * as explain from './explain.js';
-import * as freeze from './freeze.js';
 import type { CliIo } from './output.js';
-import * as pin from './pin.js';
-import * as rollback from './rollback.js';
-import * as run from './run.js';
-import * as status from './status.js';
-import * as trip from './trip.js';
 
 /** Adds one command (or one family) to the program. */
 export type Register = (program: Command, io: CliIo) => void;
 
-export const commands: readonly Register[] = [
-  run.register,
-  demo.register,
-  status.register,
-  audit.register,
-  explain.register,
-  rollback.register,
-  pin.register,
-  freeze.register,
-  trip.register,
-  doctor.register,
+interface CommandFile {
+  names: readonly string[];
+  load(): Promise<{ register: Register }>;
+}
+
+/** A verb in an incident must not wait for the daemon's or the demo's modules: only its own file is loaded. */
+const FILES: readonly CommandFile[] = [
+  { names: ['run'], load: () => import('./run.js') },
+  { names: ['demo'], load: () => import('./demo.js') },
+  { names: ['status'], load: () => import('./status.js') },
+  { names: ['audit'], load: () => import('./audit.js') },
+  { names: ['explain'], load: () => import('./explain.js') },
+  { names: ['rollback'], load: () => import('./rollback.js') },
+  { names: ['pin', 'release'], load: () => import('./pin.js') },
+  { names: ['freeze', 'thaw'], load: () => import('./freeze.js') },
+  { names: ['trip', 'reset'], load: () => import('./trip.js') },
+  { names: ['doctor'], load: () => import('./doctor.js') },
 ];
+
+/** Global options that take a value: the word after them is no command. */
+const WITH_VALUE = new Set(['--redis', '--prefix']);
+
+/** The file that the command line names; all of them for help, a typing error, or no command at all. */
+export async function registersFor(argv: readonly string[]): Promise<Register[]> {
+  const word = argv.find((arg, i) => !arg.startsWith('-') && !WITH_VALUE.has(argv[i - 1] ?? ''));
+  const named = FILES.filter((file) => word !== undefined && file.names.includes(word));
+  const files = named.length > 0 ? named : FILES;
+  const loaded = await Promise.all(files.map((file) => file.load()));
+  return loaded.map((file) => file.register);
+}
