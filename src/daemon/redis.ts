@@ -53,8 +53,11 @@ export async function openRedis(
   return {
     redis,
     async close() {
-      await Promise.race([redis.quit().catch(() => {}), pause(1000)]);
-      redis.disconnect();
+      const quit = redis.quit().then(
+        () => true,
+        () => false,
+      );
+      if (!(await Promise.race([quit, pause(1000)]))) redis.disconnect();
       await release();
     },
   };
@@ -71,6 +74,6 @@ async function warnOfEviction(redis: Redis, log: Logger): Promise<void> {
   );
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((ok) => setTimeout(ok, ms).unref());
+function pause(ms: number): Promise<false> {
+  return new Promise((ok) => setTimeout(ok, ms, false).unref());
 }

@@ -1,0 +1,281 @@
+/** `flyball run` as a process: start, health, change of policies, stop, exit codes. */
+import { symlinkSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readParams } from '../../src/actuate/actuator.js';
+import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
+import { limiterKeys } from '../../src/redis/keys.js';
+import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
+import { freePort, startRedis, type TestRedis } from '../support/redis-server.js';
+
+const address = { name: 'checkout' };
+const keys = limiterKeys(address);
+let server: TestRedis;
+let redis: Redis;
+let setup: DaemonSetup;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.client();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  await redis.flushall();
+  setup = daemonSetup(server.url);
+  setup.write('checkout.ts', policyText());
+});
+afterEach(() => setup.close());
+
+const params = async () => (await readParams(redis, address)).params;
+const get = async (url: string) => {
+  const reply = await fetch(url);
+  return { status: reply.status, text: await reply.text() };
+};
+
+test('starts, adopts, leads, beats, tells health, metrics and status, and stops gracefully', async () => {
+  const daemon = setup.start();
+  const http = await daemon.http();
+  const lease = await daemon.line('lease_taken');
+  expect(await params()).toMatchObject({ rate: 100, inFlightMax: 20, mode: 'auto', revision: 1 });
+  await until('ready', async () => (await get(`${http}/readyz`)).status === 200);
+  expect((await get(`${http}/livez?verbose`)).text).toBe('[+] loop ok\nok\n');
+
+  const first = (await params())!.validUntil;
+  await until('a heartbeat', async () => (await params())!.validUntil > first);
+  const status = await until('status', async () => {
+    const text = await redis.get(keys.status);
+    return text ? JSON.parse(text) : null;
+  });
+  expect(status).toMatchObject({ schema: 1, revision: 1, file: 'same', faults: [], wouldBe: null });
+  expect(status.fence).toBe(lease.fence);
+  expect(await redis.pttl(keys.status)).toBeGreaterThan(0);
+  const daemons = await until('the registry', async () => {
+    const all = Object.values(await redis.hgetall('flyball:daemons')).map((t) => JSON.parse(t));
+    return all[0]?.leads.length === 1 && all;
+  });
+  expect(daemons).toMatchObject([{ pid: daemon.pid, http, leads: ['checkout'] }]);
+
+  const metrics = (await get(`${http}/metrics`)).text;
+  expect(metrics).toContain('flyball_enforce_rate_tokens_per_second{limiter="checkout"} 100');
+  expect(metrics).toContain('flyball_actuate_lease_held{limiter="checkout"} 1');
+  expect(metrics).toContain('flyball_policy_load_success 1');
+
+  daemon.signal('SIGTERM');
+  expect(await daemon.exited).toEqual({ code: 0, signal: null });
+  expect(await redis.exists(keys.lease)).toBe(0);
+  expect(await redis.hlen('flyball:daemons')).toBe(0);
+  expect(daemon.lines.at(-1)!.event).toBe('stopped');
+  expect(await redis.xlen(keys.audit)).toBe(1);
+  expect((await verifyAudit(redis, address)).verdict).toBe('consistent');
+});
+
+test('--once takes one turn and leaves with 0', async () => {
+  const daemon = setup.start({}, ['--once']);
+  expect(await daemon.exited).toEqual({ code: 0, signal: null });
+  expect(await params()).toMatchObject({ revision: 1 });
+  expect(await redis.exists(keys.status)).toBe(1);
+  expect(await redis.exists(keys.lease)).toBe(0);
+});
+
+test('a second signal leaves at once, even while Redis is silent', async () => {
+  const daemon = setup.start();
+  await daemon.line('lease_taken');
+  server.pause();
+  try {
+    daemon.signal('SIGTERM');
+    await daemon.line('stopping');
+    daemon.signal('SIGTERM');
+    expect(await daemon.exited).toEqual({ code: 143, signal: null });
+  } finally {
+    server.resume();
+  }
+});
+
+describe('start refuses, and nothing is started', () => {
+  test('I9: all faults of all policies at once, exit 78', async () => {
+    setup.write('checkout.ts', policyText('mood: 1,'));
+    setup.write('broken.ts', 'export default {');
+    const daemon = setup.start();
+    expect((await daemon.exited).code).toBe(78);
+    expect(daemon.stderr()).toMatch(/checkout\.ts.*mood/);
+    expect(daemon.stderr()).toMatch(/broken\.ts/);
+    expect(await redis.dbsize()).toBe(0);
+  });
+
+  test('bad settings, exit 78', async () => {
+    const daemon = setup.start({ FLYBALL_TICK_MS: 'often', FLYBALL_HTTPPORT: '1' });
+    expect((await daemon.exited).code).toBe(78);
+    expect(daemon.stderr()).toContain('FLYBALL_TICK_MS is "often"');
+    expect(daemon.stderr()).toContain('Did you mean FLYBALL_HTTP_PORT?');
+  });
+
+  test('Redis unreachable, exit 75 after a bounded wait, with the address and no password', async () => {
+    const port = await freePort();
+    const daemon = setup.start({
+      FLYBALL_REDIS_URL: `redis://kim:secret@127.0.0.1:${port}/3`,
+      FLYBALL_REDIS_WAIT_MS: '500',
+    });
+    expect((await daemon.exited).code).toBe(75);
+    expect(daemon.stderr()).toContain(`127.0.0.1:${port}`);
+    expect(daemon.stderr() + JSON.stringify(daemon.lines)).not.toContain('secret');
+  });
+
+  test('a port in use, exit 1, with the setting to change; no policy was adopted', async () => {
+    const daemon = setup.start({ FLYBALL_HTTP_PORT: String(server.port) });
+    expect((await daemon.exited).code).toBe(1);
+    expect(daemon.stderr()).toContain('FLYBALL_HTTP_PORT');
+    expect(await redis.exists(keys.params)).toBe(0);
+  });
+
+  test('a changed group, exit 78', async () => {
+    await redis.hset('flyball:limiters', 'checkout', 'payments');
+    const daemon = setup.start();
+    expect((await daemon.exited).code).toBe(78);
+    expect(daemon.stderr()).toContain('A limiter cannot change its group');
+  });
+});
+
+test('allkeys-* eviction is a warning at start', async () => {
+  await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  try {
+    const daemon = setup.start();
+    const line = await daemon.line('redis_eviction');
+    expect(line).toMatchObject({ level: 'warn', policy: 'allkeys-lru' });
+    await daemon.line('lease_taken');
+  } finally {
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+  }
+});
+
+test('without a URL it brings a private Redis, says so once, and takes it along when it stops', async () => {
+  const alone = daemonSetup(null);
+  try {
+    alone.write('checkout.ts', policyText());
+    const daemon = alone.start();
+    await daemon.line('lease_taken');
+    expect(daemon.lines.filter((line) => line.event === 'redis')).toHaveLength(1);
+    expect(daemon.lines[0]).toMatchObject({ source: 'embedded', joined: false });
+    daemon.signal('SIGINT');
+    expect((await daemon.exited).code).toBe(0);
+    expect(daemon.lines.map((line) => line.event)).toContain('redis_stopped');
+  } finally {
+    await alone.close();
+  }
+});
+
+describe('adoption', () => {
+  test('a changed file is adopted at once; a new file brings a new limiter', async () => {
+    const daemon = setup.start();
+    await daemon.line('lease_taken');
+    setup.write('checkout.ts', policyText("guards: { cooldown: '5s' },"));
+    await daemon.line('change', (line) => line.reason === 'policy_adopted');
+    expect(await params()).toMatchObject({ rate: 100, revision: 2 });
+    setup.write(
+      'search.ts',
+      policyText('', "name: 'search', rate: 50, capacity: 50, inFlightMax: 9"),
+    );
+    await daemon.line('change', (line) => line.limiter === 'search');
+    await until('both', async () => (await redis.hlen('flyball:limiters')) === 2);
+    expect(await redis.hgetall('flyball:limiters')).toEqual({ checkout: '', search: '' });
+    expect((await verifyAudit(redis, address)).changes).toBe(2);
+  });
+
+  test("reload 'apply' only reports: pending in log and status, nothing written", async () => {
+    setup.write('checkout.ts', policyText("reload: 'apply',"));
+    const daemon = setup.start();
+    await daemon.line('lease_taken');
+    setup.write('checkout.ts', policyText("reload: 'apply', guards: { cooldown: '5s' },"));
+    await daemon.line('policy_pending');
+    await until('status says pending', async () => {
+      const text = await redis.get(keys.status);
+      return text && JSON.parse(text).file === 'pending';
+    });
+    expect((await params())!.revision).toBe(1);
+  });
+
+  test('at start a changed file is adopted; an earlier version beside a living leader is drift', async () => {
+    const old = policyText();
+    const first = setup.start();
+    await first.line('lease_taken');
+    setup.write('checkout.ts', policyText("guards: { cooldown: '5s' },"));
+    await first.line('change', (line) => line.reason === 'policy_adopted');
+    const { policyHash } = (await params())!;
+
+    const behind = daemonSetup(server.url);
+    try {
+      behind.write('checkout.ts', old);
+      const second = behind.start();
+      await second.line('policy_drift');
+      await second.line('started');
+      expect((await params())!.policyHash).toBe(policyHash);
+      first.signal('SIGTERM');
+      await first.exited;
+      await second.line('lease_taken');
+      await until('the new owner beats', async () => {
+        const text = await redis.get(keys.status);
+        return text && JSON.parse(text).file === 'drift';
+      });
+      // Never adopted by a mere change of owner.
+      expect(await params()).toMatchObject({ policyHash, revision: 2 });
+    } finally {
+      await behind.close();
+    }
+    const again = setup.start();
+    await again.line('lease_taken');
+    setup.write('checkout.ts', old);
+    await again.line('change', (line) => line.reason === 'policy_adopted');
+    expect((await params())!.policyHash).not.toBe(policyHash);
+  });
+
+  test('a limiter whose file lies with nobody any more is still led, by its adopted policy', async () => {
+    const first = setup.start();
+    await first.line('lease_taken');
+    first.signal('SIGTERM');
+    await first.exited;
+    const other = daemonSetup(server.url);
+    try {
+      other.write(
+        'search.ts',
+        policyText('', "name: 'search', rate: 50, capacity: 50, inFlightMax: 9"),
+      );
+      const second = other.start();
+      await second.line('lease_taken', (line) => line.limiter === 'checkout');
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+test('FLUSHALL: params come back within a turn or two, as they were, and the chain begins anew', async () => {
+  const daemon = setup.start();
+  await daemon.line('lease_taken');
+  const before = (await params())!;
+  await until('a beat', async () => (await redis.exists(keys.status)) === 1);
+  await redis.flushall();
+  const after = await until('params', params, 5000);
+  expect(after).toMatchObject({
+    rate: 100,
+    mode: 'auto',
+    revision: 1,
+    policyHash: before.policyHash,
+  });
+  expect(after.epoch).toBeGreaterThan(before.epoch);
+  expect(after.fence).toBeGreaterThan(before.fence);
+  await until('registered again', async () => (await redis.hlen('flyball:limiters')) === 1);
+  const { entries } = await readEntries(redis, address, { kind: 'change' });
+  expect(entries.map((e) => e.body.reason)).toEqual(['params_restored']);
+  expect((await verifyAudit(redis, address)).verdict).toBe('consistent');
+});
+
+test('symlinked policies, as a ConfigMap mounts them, are followed', async () => {
+  const mounted = daemonSetup(server.url);
+  try {
+    symlinkSync(`${setup.policies}/checkout.ts`, `${mounted.policies}/checkout.ts`);
+    const daemon = mounted.start();
+    await daemon.line('lease_taken');
+    setup.write('checkout.ts', policyText("guards: { cooldown: '7s' },"));
+    await daemon.line('change', (line) => line.reason === 'policy_adopted');
+  } finally {
+    await mounted.close();
+  }
+});
