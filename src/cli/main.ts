@@ -9,3 +9,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 process.exitCode = await runCli(process.argv.slice(2));
+// Timers of the Redis client outlive a failed command by seconds; what was written is flushed first.
+process.stdout.write('', () => process.stderr.write('', () => process.exit()));
