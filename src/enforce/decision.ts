@@ -38,7 +38,10 @@ export interface TakeDecision {
   /** Shadow mode: what enforcement would have answered. Else equal to `allowed`. */
   readonly wouldAllow: boolean;
   readonly subject: string | null;
-  /** Adds to what `done` reports, for code deeper down that knows the upstream or the database wait. */
+  /**
+   * For code deeper down that knows the error code, the upstream or the database wait: reported with `done`,
+   * and leading over what is given there (middleware and `run` only know that it failed).
+   */
   note(info: OutcomeInfo): void;
   /** The request has ended. Call it once; later calls change nothing. On a denial it does nothing. */
   done(outcome?: Outcome, info?: OutcomeInfo): void;
@@ -136,7 +139,7 @@ export class Decision implements TakeDecision {
     const finish = this.#finish;
     this.#finish = null;
     let all = info;
-    if (this.#info !== undefined) all = info ? { ...this.#info, ...info } : this.#info;
+    if (this.#info !== undefined) all = info ? { ...info, ...this.#info } : this.#info;
     finish(outcome, all, this.generation, this.#startedMs, this.#slot);
   }
 }

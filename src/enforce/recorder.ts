@@ -1,5 +1,5 @@
 /** Counts what a process did since the last flush, in numbers and typed arrays: no allocation a request. Stage: enforce. */
-import { FIELD, fieldPart } from '../redis/telemetry-fields.js';
+import { FIELD } from '../redis/telemetry-fields.js';
 import { createLatencyBins } from './latency-bins.js';
 
 export type Outcome = 'ok' | 'failed' | 'timed_out' | 'cancelled';
@@ -142,10 +142,10 @@ export function createRecorder(): Recorder {
   };
 }
 
-/** A failure's code from whatever was thrown. */
+/** A failure's code from whatever was thrown: its own, else its name (a DOMException's number says nothing). */
 export function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code;
-  if (typeof code === 'string' && code !== '') return fieldPart(code);
-  if (typeof code === 'number') return fieldPart(String(code));
-  return error instanceof Error && error.name !== 'Error' ? fieldPart(error.name) : undefined;
+  if (typeof code === 'string' && code !== '') return code;
+  if (error instanceof Error && error.name !== 'Error') return error.name;
+  return typeof code === 'number' ? String(code) : undefined;
 }

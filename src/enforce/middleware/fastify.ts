@@ -57,7 +57,9 @@ export async function flyball<Req extends RequestLike, Reply extends ReplyLike>(
       return;
     }
     const { status, contentType, problem } = denial(limiter, decision);
-    return reply.code(status).header('content-type', contentType).send(JSON.stringify(problem));
+    // Bytes, since Fastify would add a charset to text, which this media type does not have.
+    const body = Buffer.from(JSON.stringify(problem), 'utf8');
+    return reply.code(status).header('content-type', contentType).send(body);
   });
 }
 

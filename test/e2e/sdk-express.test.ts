@@ -1,0 +1,249 @@
+import { type AddressInfo, connect } from 'node:net';
+import express, { type Express, type Request } from 'express';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { flyball } from '../../src/enforce/middleware/express.js';
+import {
+  createLimiter,
+  FlyballTypeError,
+  type Limiter,
+  type LimiterOptions,
+} from '../../src/index.js';
+import type { ParamChange } from '../../src/redis/params.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { setParams, until } from '../support/sdk-params.js';
+
+let server: TestRedis;
+let admin: Redis;
+let count = 0;
+const closing: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  admin = server.client();
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+afterAll(() => server.stop());
+
+/** The params come first, so that the first share is asked of them. */
+async function limiter(
+  params: ParamChange,
+  options: Partial<LimiterOptions> = {},
+): Promise<Limiter> {
+  const name = `express-${++count}`;
+  await setParams(admin, { name }, params);
+  const made = createLimiter({
+    name,
+    url: server.url,
+    deadlineMs: 5_000,
+    onWarning: () => {},
+    ...options,
+  });
+  closing.push(() => made.close());
+  return made;
+}
+
+async function listen(app: Express): Promise<string> {
+  const http = app.listen(0, '127.0.0.1');
+  await new Promise((ok) => http.once('listening', ok));
+  closing.push(() => {
+    http.closeAllConnections();
+    return new Promise((ok) => http.close(ok));
+  });
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+}
+
+const PER_USER = { subject: 'user:{userId}', rate: 5, capacity: 10 };
+const byUser = { attributes: (req: Request) => ({ userId: req.get('x-user') }) };
+
+test('passes with rate limit fields; the subject’s own bucket answers 429 with a problem', async () => {
+  const api = await limiter(
+    { rate: 100, capacity: 200, subjectRate: 0.01, subjectCapacity: 1 },
+    { perSubject: PER_USER },
+  );
+  const app = express();
+  app.use(flyball(api, byUser));
+  app.get('/', (_req, res) => void res.send('hello'));
+  const url = await listen(app);
+
+  const first = await fetch(url, { headers: { 'x-user': 'ada' } });
+  expect(first.status).toBe(200);
+  expect(first.headers.get('ratelimit-policy')).toMatch(
+    new RegExp(`^"${api.name}";q=200;w=2, "${api.name}.subject";q=1;w=100;pk=:.+:$`),
+  );
+  expect(first.headers.get('ratelimit')).toBe(`"${api.name}.subject";r=0;t=100`);
+
+  const second = await fetch(url, { headers: { 'x-user': 'ada' } });
+  expect(second.status).toBe(429);
+  expect(second.headers.get('content-type')).toBe('application/problem+json');
+  const retry = Number(second.headers.get('retry-after'));
+  const t = Number(/t=(\d+)/.exec(second.headers.get('ratelimit')!)![1]);
+  expect(retry).toBeGreaterThanOrEqual(t);
+  expect(await second.json()).toMatchObject({
+    status: 429,
+    limiter: api.name,
+    limit: 'subject',
+    reason: 'subject',
+    'violated-policies': [`${api.name}.subject`],
+  });
+
+  expect((await fetch(url, { headers: { 'x-user': 'bob' } })).status).toBe(200);
+});
+
+test('the total rate and an open breaker answer 503 and say which', async () => {
+  const api = await limiter({ rate: 0.01, capacity: 1 });
+  const app = express();
+  app.use(flyball(api));
+  app.get('/', (_req, res) => void res.send('hello'));
+  const url = await listen(app);
+  await fetch(url);
+  const denied = await fetch(url);
+  expect(denied.status).toBe(503);
+  expect(await denied.json()).toMatchObject({ limit: 'rate', reason: 'rate' });
+  expect(denied.headers.get('ratelimit')).toMatch(/;r=0;t=\d+$/);
+
+  await setParams(
+    admin,
+    api,
+    { state: 'open', openUntil: Date.now() + 60_000, openForMs: 60_000 },
+    'breaker',
+  );
+  const open = await fetch(url);
+  expect(open.status).toBe(503);
+  expect(await open.json()).toMatchObject({ limit: 'breaker', reason: 'breaker_open' });
+  expect(Number(open.headers.get('retry-after'))).toBeGreaterThan(0);
+});
+
+test('a full in-flight cap answers 503 with r=0; requests are counted until they end', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 1 });
+  const app = express();
+  app.use(flyball(api));
+  let finish: () => void = () => {};
+  app.get('/slow', (_req, res) => {
+    finish = () => res.send('done');
+  });
+  const url = await listen(app);
+  const slow = fetch(`${url}/slow`);
+  await until('the slow one is under way', () => api.stats().inFlight === 1);
+  const denied = await fetch(`${url}/slow`);
+  expect(denied.status).toBe(503);
+  expect(denied.headers.get('ratelimit')).toMatch(/;r=0;t=1$/);
+  expect(await denied.json()).toMatchObject({ limit: 'in_flight' });
+  finish();
+  expect((await slow).status).toBe(200);
+  await until('it is counted out', () => api.stats().inFlight === 0);
+});
+
+test('5xx is failed, a client that leaves is cancelled, a handler that throws is counted once', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 50 });
+  const app = express();
+  app.use(flyball(api));
+  app.get('/ok', (_req, res) => void res.send('ok'));
+  app.get('/fail', (_req, res) => void res.status(502).send('no'));
+  app.get('/throw', () => {
+    throw new Error('boom');
+  });
+  app.get('/upstream', (req, res) => {
+    (req as { flyball?: { note(info: object): void } }).flyball!.note({
+      upstream: 'pay',
+      code: 'SYSTEMERROR',
+      dbWaitMs: 3,
+    });
+    res.status(503).send('no');
+  });
+  app.get('/never', () => {});
+  app.use((_error: unknown, _req: Request, res: express.Response, _next: express.NextFunction) => {
+    res.status(500).send('error');
+  });
+  const url = await listen(app);
+  await fetch(`${url}/ok`);
+  await fetch(`${url}/fail`);
+  await fetch(`${url}/throw`);
+  await fetch(`${url}/upstream`);
+  const abort = new AbortController();
+  const left = fetch(`${url}/never`, { signal: abort.signal }).catch(() => 'left');
+  await until('it is under way', () => api.stats().inFlight === 1);
+  abort.abort();
+  expect(await left).toBe('left');
+  await until('it is counted out', () => api.stats().inFlight === 0);
+  await api.close();
+
+  const sums: Record<string, number> = {};
+  for (const key of await admin.keys(`flyball:{${api.name}}:t:*`)) {
+    for (const [field, value] of Object.entries(await admin.hgetall(key))) {
+      sums[field] = (sums[field] ?? 0) + Number(value);
+    }
+  }
+  expect(sums).toMatchObject({
+    off: 5,
+    adm: 5,
+    ok: 1,
+    err: 3,
+    can: 1,
+    'c:HTTP_502': 1,
+    'c:HTTP_500': 1,
+    'c:SYSTEMERROR': 1,
+    'uc:pay:SYSTEMERROR': 1,
+    ws: 3000,
+  });
+});
+
+test('a template that needs attributes without a function is a typed error at start', async () => {
+  const api = await limiter({}, { perSubject: PER_USER });
+  expect(() => flyball(api)).toThrow(FlyballTypeError);
+  expect(() => flyball(api)).toThrow(/needs userId.+Pass attributes/);
+});
+
+test('C50: a request without the attribute is limited by its socket address, not by a header', async () => {
+  const api = await limiter(
+    { rate: 100, capacity: 200, subjectRate: 0.01, subjectCapacity: 1 },
+    { perSubject: PER_USER },
+  );
+  const app = express();
+  app.use(flyball(api, byUser));
+  app.get('/', (_req, res) => void res.send('hello'));
+  const url = await listen(app);
+  expect((await fetch(url, { headers: { 'x-forwarded-for': '1.1.1.1' } })).status).toBe(200);
+  expect((await fetch(url, { headers: { 'x-forwarded-for': '2.2.2.2' } })).status).toBe(429);
+  expect(api.stats().missingAttributes).toBe(2);
+  expect(await admin.exists(`flyball:{${api.name}}:b:ip:127.0.0.1`)).toBe(1);
+});
+
+test('I12: shadow changes no answer', async () => {
+  const api = await limiter({ mode: 'shadow', rate: 0.01, capacity: 1 });
+  const app = express();
+  app.use(flyball(api));
+  app.get('/', (_req, res) => void res.send('hello'));
+  const url = await listen(app);
+  for (let i = 0; i < 3; i++) {
+    const answer = await fetch(url);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('ratelimit')).toBeNull();
+    expect(answer.headers.get('ratelimit-policy')).toBeNull();
+  }
+  expect(api.stats().wouldDeny).toEqual({ rate: 2 });
+});
+
+test('a client that left before the decision is not passed on', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000 });
+  const app = express();
+  app.use(flyball(api));
+  (await api.take()).done();
+  let reached = 0;
+  app.get('/', (_req, res) => {
+    reached += 1;
+    res.send('hello');
+  });
+  const url = await listen(app);
+  server.pause();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('the request arrived', () => api.stats().inFlight === 1);
+  socket.destroy();
+  await new Promise((ok) => socket.once('close', ok));
+  server.resume();
+  await until('its place came back', () => api.stats().inFlight === 0);
+  expect(reached).toBe(0);
+});

@@ -1,0 +1,128 @@
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type TakeDecision,
+} from '../../src/index.js';
+import type { ParamChange } from '../../src/redis/params.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type SdkChild, startSdkChild } from '../support/sdk-child.js';
+import { setParams, until } from '../support/sdk-params.js';
+
+let server: TestRedis;
+let admin: Redis;
+let count = 0;
+const open: Limiter[] = [];
+const children: SdkChild[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  admin = server.client();
+});
+afterEach(async () => {
+  await Promise.all(children.splice(0).map((child) => child.kill()));
+  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+});
+afterAll(() => server.stop());
+
+/** The params come first, so that the first share is asked of them. */
+async function limiter(
+  params: ParamChange,
+  options: Partial<LimiterOptions> = {},
+): Promise<Limiter> {
+  const name = `cap-${++count}`;
+  await setParams(admin, { name }, params);
+  const made = createLimiter({
+    name,
+    url: server.url,
+    deadlineMs: 5_000,
+    completions: true,
+    ...options,
+  });
+  open.push(made);
+  return made;
+}
+
+test('the cap holds from admission to done, and denying it costs no tokens', async () => {
+  const api = await limiter({ rate: 0.01, capacity: 100, inFlightMax: 3 });
+  const first: TakeDecision[] = [];
+  for (let i = 0; i < 5; i++) first.push(await api.take());
+  expect(first.map(({ reason }) => reason)).toEqual(['ok', 'ok', 'ok', 'in_flight', 'in_flight']);
+  expect(first[3]).toMatchObject({ allowed: false, limit: 'in_flight' });
+  expect(first[3]!.retryAfterMs).toBeGreaterThan(0);
+  expect((await api.peek()).remaining).toBe(97);
+
+  first[0]!.done();
+  first[0]!.done();
+  expect((await api.take()).allowed).toBe(true);
+  expect((await api.take()).reason).toBe('in_flight');
+  expect((await api.peek()).remaining).toBe(96);
+});
+
+test('of takes in one turn no more than the cap are admitted', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 7 });
+  const decisions = await Promise.all(Array.from({ length: 50 }, () => api.take()));
+  expect(decisions.filter(({ allowed }) => allowed).length).toBe(7);
+  expect(api.stats().inFlight).toBe(7);
+});
+
+test('a take denied by the bucket gives its place back', async () => {
+  const api = await limiter({ rate: 0.01, capacity: 2, inFlightMax: 10 });
+  const decisions = await Promise.all([1, 2, 3, 4].map(() => api.take()));
+  expect(decisions.filter(({ allowed }) => allowed).length).toBe(2);
+  expect(api.stats().inFlight).toBe(2);
+});
+
+test('a process that reports no completions is bound by the rate only, until its first done', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 2 }, { completions: false });
+  const before: TakeDecision[] = [];
+  for (let i = 0; i < 5; i++) before.push(await api.take());
+  expect(before.every(({ allowed }) => allowed)).toBe(true);
+  before[0]!.done();
+  const after: TakeDecision[] = [];
+  for (let i = 0; i < 4; i++) after.push(await api.take());
+  expect(after.map(({ allowed }) => allowed)).toEqual([true, true, false, false]);
+});
+
+test('a new revision brings a new share', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 2 });
+  await Promise.all([api.take(), api.take()]);
+  await setParams(admin, api, { inFlightMax: 40 });
+  await api.peek();
+  expect(api.numbers().inFlightMax).toBe(40);
+  await until('the share grew', () => api.stats().share === 40);
+});
+
+test('shadow: a full cap admits, and counts what it would have denied', async () => {
+  const api = await limiter({ mode: 'shadow', rate: 1000, capacity: 1000, inFlightMax: 1 });
+  await api.take();
+  const second = await api.take();
+  expect(second).toMatchObject({ allowed: true, wouldAllow: false, reason: 'in_flight' });
+  expect(api.stats().inFlight).toBe(2);
+  second.done();
+  expect(api.stats()).toMatchObject({ inFlight: 1, denied: {}, wouldDeny: { in_flight: 1 } });
+});
+
+test('two processes share one cap by need; a killed one’s share returns', async () => {
+  const name = `cap-${++count}`;
+  await setParams(admin, { name }, { rate: 1e5, capacity: 1e5, inFlightMax: 20 });
+  const modest = startSdkChild(server.url, name, 4);
+  children.push(modest);
+  await until('the modest one has its need', () => modest.last.held === 4);
+  const greedy = startSdkChild(server.url, name, 100);
+  children.push(greedy);
+  // The modest one held all room to spare; it falls to the greedy one when both have asked again.
+  await until('the greedy one has the rest', () => greedy.last.share === 16);
+  await until('and uses it', () => greedy.last.held === 16);
+  const shares = Object.values(await admin.hgetall(`flyball:{${name}}:f`));
+  const sum = shares.reduce((total, entry) => total + Number(entry.split(' ')[1]), 0);
+  expect(sum).toBe(20);
+  expect(greedy.last.processes).toBe(2);
+  expect(modest.last.held).toBe(4);
+
+  await modest.kill();
+  await until('its part came back', () => greedy.last.held === 20);
+  expect(greedy.last.processes).toBe(1);
+});

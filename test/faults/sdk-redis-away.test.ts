@@ -1,0 +1,239 @@
+import type { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type LimiterWarning,
+  type TakeDecision,
+} from '../../src/index.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { setParams, until } from '../support/sdk-params.js';
+
+let server: TestRedis;
+let admin: Redis;
+const open: Limiter[] = [];
+const warnings: LimiterWarning[] = [];
+
+beforeEach(async () => {
+  server = await startRedis();
+  admin = server.client({ maxRetriesPerRequest: null });
+  warnings.length = 0;
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+  await server.stop();
+});
+
+function limiter(options: Partial<LimiterOptions> = {}): Limiter {
+  const made = createLimiter({
+    name: 'api',
+    url: server.url,
+    deadlineMs: 300,
+    onWarning: (warning) => warnings.push(warning),
+    ...options,
+  });
+  open.push(made);
+  return made;
+}
+
+async function ready(api: Limiter): Promise<void> {
+  await until('Redis decides', async () => (await api.peek()).source === 'redis');
+}
+
+/** Tokens taken from the total's bucket, by what Redis itself says. */
+async function charged(capacity: number): Promise<number> {
+  const looker = limiter({ deadlineMs: 5_000 });
+  const { remaining } = await looker.peek();
+  return capacity - remaining;
+}
+
+test('C35: Redis is stopped, 1000 requests: each is decided, nothing is charged later', async () => {
+  const api = limiter();
+  await setParams(admin, api, { rate: 0.001, capacity: 10_000 });
+  await ready(api);
+  await api.take();
+  server.pause();
+  const decisions = await Promise.all(Array.from({ length: 1000 }, () => api.take()));
+  expect(decisions.every(({ source }) => source === 'local')).toBe(true);
+  const calls = api.stats().calls;
+  // In an outage that is known, calls do not go to Redis at all.
+  await until('the outage is known', async () => {
+    await api.take();
+    return !api.stats().redisUp;
+  });
+  const known = api.stats().calls;
+  expect(known - calls).toBeLessThan(50);
+  const more = await Promise.all(Array.from({ length: 1000 }, () => api.take()));
+  expect(more.every(({ source }) => source === 'local')).toBe(true);
+  server.resume();
+  await until('Redis decides again', async () => (await api.peek()).source === 'redis');
+  // What lay in the sockets was answered as late.
+  expect(await charged(10_000)).toBe(1);
+  expect(api.stats()).toMatchObject({ outages: 1, overtaken: 0 });
+  expect(warnings.map(({ code }) => code)).toContain('FLYBALL_W_REDIS_AWAY');
+});
+
+test('SIGSTOP: an answer that was asked for in time is not charged late', async () => {
+  const api = limiter();
+  await setParams(admin, api, { rate: 0.001, capacity: 100 });
+  await ready(api);
+  server.pause();
+  const decision = await api.take();
+  server.resume();
+  expect(decision.source).toBe('local');
+  expect(await charged(100)).toBe(0);
+});
+
+test('a killed Redis: local at once, and Redis again by itself after its return', async () => {
+  const api = limiter();
+  await setParams(admin, api, { rate: 1, capacity: 50 });
+  await ready(api);
+  await server.kill();
+  await until('the loss is seen', () => !api.stats().redisUp);
+  const calls = api.stats().calls;
+  const away = await Promise.all(Array.from({ length: 100 }, () => api.take()));
+  expect(away.every(({ source }) => source === 'local')).toBe(true);
+  expect(away.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(51);
+  expect(api.stats().calls).toBe(calls);
+
+  await server.restart();
+  await until('Redis answers again', () => api.stats().redisUp);
+  // The new server is empty: the numbers last seen are passed along, and it says so.
+  const back = await api.take();
+  expect(back.source).toBe('unmanaged');
+  expect(api.numbers()).toMatchObject({ rate: 1, capacity: 50 });
+  await setParams(admin, api, { rate: 1, capacity: 30 });
+  expect((await api.take()).source).toBe('redis');
+});
+
+test('a service that starts before its Redis decides by its own numbers, then heals', async () => {
+  const { port } = server;
+  await server.kill();
+  const api = limiter({
+    rate: 0.001,
+    capacity: 5,
+    url: `redis://127.0.0.1:${port}`,
+    deadlineMs: 50,
+  });
+  const decisions: TakeDecision[] = [];
+  for (let i = 0; i < 8; i++) decisions.push(await api.take());
+  expect(decisions.map(({ allowed }) => allowed)).toEqual([
+    ...Array.from({ length: 5 }, () => true),
+    false,
+    false,
+    false,
+  ]);
+  expect(decisions.every(({ source }) => source === 'local')).toBe(true);
+  await server.restart();
+  await until('Redis decides', async () => (await api.take()).source === 'unmanaged');
+});
+
+test('onRedisError open admits, closed denies with redis_away; a take may choose', async () => {
+  const api = limiter({ onRedisError: 'closed' });
+  await setParams(admin, api, { rate: 0.001, capacity: 1 });
+  await ready(api);
+  await server.kill();
+  await until('the loss is seen', () => !api.stats().redisUp);
+  expect(await api.take()).toMatchObject({
+    allowed: false,
+    reason: 'redis_away',
+    limit: 'redis',
+    source: 'closed',
+  });
+  for (let i = 0; i < 3; i++) {
+    const decision = await api.take(null, { onRedisError: 'open' });
+    expect(decision).toMatchObject({ allowed: true, source: 'open' });
+  }
+});
+
+test('C28: SCRIPT FLUSH with 200 takes in flight: 400 decisions, each charged once', async () => {
+  const api = limiter({ deadlineMs: 5_000 });
+  await setParams(admin, api, { rate: 0.001, capacity: 1000 });
+  await ready(api);
+  const first = Array.from({ length: 200 }, () => api.take());
+  const flushed = admin.script('FLUSH');
+  const second = Array.from({ length: 200 }, async () => {
+    await new Promise((ok) => setImmediate(ok));
+    return api.take();
+  });
+  const decisions = await Promise.all([...first, ...second]);
+  await flushed;
+  expect(decisions.every(({ allowed, source }) => allowed && source === 'redis')).toBe(true);
+  expect((await api.peek()).remaining).toBe(600);
+});
+
+test('FLUSHALL: the numbers last seen hold until the params are back', async () => {
+  const api = limiter({ rate: 1000, capacity: 1000, deadlineMs: 5_000 });
+  await setParams(admin, api, { rate: 0.001, capacity: 3 });
+  await ready(api);
+  await admin.flushall();
+  const decisions = await Promise.all(Array.from({ length: 5 }, () => api.take()));
+  expect(decisions.filter(({ allowed }) => allowed).length).toBe(3);
+  expect(decisions.every(({ source }) => source === 'unmanaged')).toBe(true);
+  await setParams(admin, api, { rate: 0.001, capacity: 3 });
+  const after = await api.take();
+  expect(after).toMatchObject({ source: 'redis', revision: 1 });
+});
+
+/** A clock that a test sets off against Redis's: as if Redis's own had been set the other way. */
+function skewedClock() {
+  const clock = {
+    skewMs: 0,
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now() + clock.skewMs,
+  };
+  return clock;
+}
+
+test('C02: Redis’s clock set an hour forth or back: late once, learned, decided by Redis', async () => {
+  const clock = skewedClock();
+  const api = limiter({ clock, deadlineMs: 5_000 });
+  await setParams(admin, api, { rate: 0.001, capacity: 100 });
+  await ready(api);
+  clock.skewMs -= 3_600_000;
+  expect((await api.take()).source).toBe('redis');
+  expect(api.stats().late).toBe(1);
+  clock.skewMs += 7_200_000;
+  expect((await api.take()).source).toBe('redis');
+  expect((await api.take()).source).toBe('redis');
+  expect(api.stats().late).toBe(1);
+  expect((await api.peek()).remaining).toBe(97);
+});
+
+test('the in-flight cap is kept without Redis: the last share with local, no cap with open', async () => {
+  const clock = skewedClock();
+  const api = limiter({ clock, completions: true });
+  await setParams(admin, api, { rate: 1000, capacity: 1000, inFlightMax: 3 });
+  await ready(api);
+  await until('a share is known', () => api.stats().share === 3);
+  await server.kill();
+  await until('the loss is seen', () => !api.stats().redisUp);
+  const taken: TakeDecision[] = [];
+  for (let i = 0; i < 5; i++) taken.push(await api.take());
+  expect(taken.map(({ reason }) => reason)).toEqual(['ok', 'ok', 'ok', 'in_flight', 'in_flight']);
+  // A share past its life: `local` keeps it, `open` does not.
+  clock.skewMs += 2_500;
+  expect((await api.take()).reason).toBe('in_flight');
+  expect((await api.take(null, { onRedisError: 'open' })).allowed).toBe(true);
+  taken[0]!.done();
+  taken[1]!.done();
+  expect((await api.take()).allowed).toBe(true);
+});
+
+test('telemetry of an outage is dropped and counted, not sent as a burst', async () => {
+  const api = limiter();
+  await setParams(admin, api, { rate: 1000, capacity: 1000 });
+  await ready(api);
+  await server.kill();
+  await until('the loss is seen', () => !api.stats().redisUp);
+  for (let i = 0; i < 10; i++) (await api.take()).done();
+  await until('an interval was dropped', () => api.stats().telemetryDropped >= 1);
+  await server.restart();
+  await until('Redis answers again', () => api.stats().redisUp);
+  await api.close();
+  const sums = await Promise.all(
+    (await admin.keys('flyball:{api}:t:*')).map((key) => admin.hget(key, 'off')),
+  );
+  expect(sums.reduce((sum, offered) => sum + Number(offered ?? 0), 0)).toBeLessThan(10);
+});
