@@ -95,7 +95,10 @@ function policyFiles(paths: readonly string[]): { files: string[]; faults: Polic
       }
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
-      const message = code === 'ENOENT' ? 'does not exist.' : `cannot be read (${code}).`;
+      const message =
+        code === 'ENOENT'
+          ? 'does not exist. Write a first policy: flyball init'
+          : `cannot be read (${code}).`;
       faults.push({ file: path, field: '', message });
     }
   }

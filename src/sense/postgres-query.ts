@@ -22,7 +22,9 @@ const WAITS = `('Lock', 'LWLock', 'BufferPin', 'Buffer', 'IO', 'IPC')`;
 export const QUERY = `
 WITH all_sessions AS MATERIALIZED (
   SELECT pid, datname, state, query, wait_event_type, wait_event, xact_start
-  FROM pg_stat_activity WHERE backend_type = 'client backend'
+  FROM pg_stat_activity
+  -- Of a session that is hidden from the role little more than its database is known.
+  WHERE backend_type = 'client backend' OR (backend_type IS NULL AND datname IS NOT NULL)
 ), sessions AS (
   SELECT *, (state = 'active' AND wait_event_type IN ${WAITS}) IS TRUE AS waits
   FROM all_sessions WHERE datname = current_database() AND pid <> pg_backend_pid()

@@ -1,0 +1,75 @@
+/** `flyball check`: loads policy files as the daemon does and names every fault of every file. Stage: cli. */
+import { Command, InvalidArgumentError } from 'commander';
+import { EXIT, formatFault } from '../errors.js';
+import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
+import { policyPaths } from './doctor-policies.js';
+import type { CliIo } from './output.js';
+import { clean, number } from './text.js';
+
+interface CheckFlags {
+  deadline: number;
+}
+
+export function register(program: Command, io: CliIo): void {
+  program.addCommand(
+    new Command('check')
+      .description('Check policy files: every fault at once, with file, field and what is allowed.')
+      .argument('[policies...]', 'files or folders (default: FLYBALL_POLICIES, else ./policies)')
+      .option('--deadline <ms>', 'time one file may take to load', wholeMs, 10_000)
+      .addHelpText(
+        'before',
+        'Examples:\n  flyball check\n  flyball check policies/checkout.ts --json\n',
+      )
+      .addHelpText('after', '\nExit codes: 0 all valid, 78 a fault in a policy.')
+      .action(async (given: string[], flags: CheckFlags) => {
+        const paths = policyPaths(io, given);
+        const { loaded, faults } = await loadPolicies(paths.length > 0 ? paths : 'policies', {
+          deadlineMs: flags.deadline,
+        });
+        if (faults.length > 0) io.exitCode = EXIT.badConfig;
+        if (io.flags.json) {
+          io.json({ valid: faults.length === 0, policies: loaded.map(row), faults });
+          return;
+        }
+        if (loaded.length > 0) io.out(table(io, loaded));
+        for (const fault of faults) io.err(clean(formatFault(fault)));
+        const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
+        const files = count(loaded.length, 'valid policy').replace('policys', 'policies');
+        io.say(faults.length > 0 ? `${files}, ${count(faults.length, 'fault')}.` : `${files}.`);
+      }),
+  );
+}
+
+function row({ file, policy, hash }: LoadedPolicy) {
+  const { limiter, mode, control } = policy;
+  const { name, group, rate, capacity, inFlightMax } = limiter;
+  return { file, limiter: name, group, mode, law: control.law, rate, capacity, inFlightMax, hash };
+}
+
+function table(io: CliIo, loaded: readonly LoadedPolicy[]): string {
+  return io.table(
+    ['file', 'limiter', 'mode', 'law', 'rate', 'capacity', 'in flight', 'hash'],
+    loaded
+      .map(row)
+      .map(({ file, limiter, mode, law, rate, capacity, inFlightMax, hash }) => [
+        file,
+        limiter,
+        mode,
+        law,
+        `${number(rate)}/s`,
+        number(capacity),
+        inFlightMax === undefined ? 'no cap' : number(inFlightMax),
+        hash.slice(0, 12),
+      ]),
+  );
+}
+
+function wholeMs(text: string): number {
+  const ms = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(ms >= 100 && ms <= 600_000)) {
+    throw new InvalidArgumentError(
+      `${JSON.stringify(text)} is not a number of milliseconds from 100 to 600000.`,
+    );
+  }
+  return ms;
+}

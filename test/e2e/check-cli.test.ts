@@ -1,0 +1,162 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { Command } from 'commander';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { register as registerCheck } from '../../src/cli/check.js';
+import { firstPolicy, register as registerInit } from '../../src/cli/init.js';
+import { createIo } from '../../src/cli/output.js';
+import { loadPolicies } from '../../src/policy/load.js';
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'flyball-check-'));
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+/** One command line, as the program runs it; `--json` is a flag of the program. */
+async function flyball(args: string[], env: NodeJS.ProcessEnv = {}) {
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const io = createIo({ stdin: new PassThrough(), stdout, stderr, env });
+  io.flags.json = args.includes('--json');
+  const program = new Command('flyball').exitOverride();
+  registerCheck(program, io);
+  registerInit(program, io);
+  for (const command of program.commands) command.exitOverride().configureOutput({ writeErr() {} });
+  let code: number;
+  try {
+    await program.parseAsync(
+      args.filter((arg) => arg !== '--json'),
+      { from: 'user' },
+    );
+    code = io.exitCode;
+  } catch (error) {
+    code = io.fail(error);
+  }
+  return { code, out: String(stdout.read() ?? ''), err: String(stderr.read() ?? '') };
+}
+
+function write(name: string, text: string): string {
+  const path = join(dir, name);
+  mkdirSync(join(path, '..'), { recursive: true });
+  writeFileSync(path, text);
+  return path;
+}
+
+const good = (name: string) => `import { definePolicy } from 'flyball';
+export default definePolicy({ limiter: { name: '${name}', rate: 100, capacity: 200 } });
+`;
+
+test('valid policies: a table, exit 0', async () => {
+  const path = write('fine/shop.ts', good('shop'));
+  const { code, out, err } = await flyball(['check', path]);
+  expect(code).toBe(0);
+  expect(out).toMatch(/shop\.ts +shop +recommend +fixed +100\/s +200 +no cap +[0-9a-f]{12}/);
+  expect(err).toBe('1 valid policy.\n');
+});
+
+test('every fault of every file at once on stderr, exit 78; the valid ones are still shown', async () => {
+  write('mixed/a.ts', good('shop'));
+  write(
+    'mixed/b.ts',
+    'export default { limiter: { name: "b", rate: "10/s", burst: 3, capacity: 5 } };',
+  );
+  write('mixed/c.ts', 'export default {');
+  const { code, out, err } = await flyball(['check', join(dir, 'mixed')]);
+  expect(code).toBe(78);
+  expect(out).toContain('a.ts');
+  const lines = err.trim().split('\n');
+  expect(lines).toEqual([
+    expect.stringMatching(
+      /^FLYBALL_E_POLICY_INVALID .*b\.ts:1: limiter\.rate is "10\/s", not a number/,
+    ),
+    expect.stringMatching(
+      /^FLYBALL_E_POLICY_INVALID .*b\.ts:1: limiter\.burst is not our word\. Say capacity/,
+    ),
+    expect.stringMatching(/^FLYBALL_E_POLICY_INVALID .*c\.ts:1: is not TypeScript/),
+    '1 valid policy, 3 faults.',
+  ]);
+});
+
+test('--json: one object with all of it', async () => {
+  const { code, out, err } = await flyball(['check', join(dir, 'mixed'), '--json']);
+  expect(code).toBe(78);
+  expect(err).toBe('');
+  expect(JSON.parse(out)).toMatchObject({
+    schema: 1,
+    valid: false,
+    policies: [
+      {
+        limiter: 'shop',
+        mode: 'recommend',
+        rate: 100,
+        hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ],
+    faults: [
+      {
+        field: 'limiter.rate',
+        line: 1,
+        message: expect.any(String),
+        file: expect.stringMatching(/b\.ts$/),
+      },
+      { field: 'limiter.burst' },
+      { field: '' },
+    ],
+  });
+});
+
+test('a file that never returns is a fault after the deadline', async () => {
+  const path = write('slow.ts', 'for (;;) {}');
+  const { code, err } = await flyball(['check', path, '--deadline', '1500']);
+  expect(code).toBe(78);
+  expect(err).toContain('did not return within 1500 ms');
+});
+
+test('without paths: FLYBALL_POLICIES', async () => {
+  const { code, out } = await flyball(['check'], { FLYBALL_POLICIES: join(dir, 'fine') });
+  expect(code).toBe(0);
+  expect(out).toContain('shop');
+});
+
+test('a deadline that is no time is a usage error', async () => {
+  const { code } = await flyball(['check', dir, '--deadline', '5s']);
+  expect(code).not.toBe(0);
+});
+
+test('init writes a policy that is valid and changes nothing, and never overwrites one', async () => {
+  const folder = join(dir, 'new', 'policies');
+  const first = await flyball(['init', 'orders', '--dir', folder, '--rate', '50']);
+  expect(first.code).toBe(0);
+  const file = join(folder, 'orders.ts');
+  expect(first.out.trim()).toBe(file);
+  const { loaded, faults } = await loadPolicies(file);
+  expect(faults).toEqual([]);
+  expect(loaded[0]!.policy).toMatchObject({
+    mode: 'recommend',
+    limiter: { name: 'orders', rate: 50, capacity: 100 },
+    bounds: { rate: { min: 10, max: 200 } },
+  });
+  writeFileSync(file, '// mine');
+  const again = await flyball(['init', 'orders', '--dir', folder]);
+  expect(again.code).toBe(64);
+  expect(again.err).toContain('exists and is left as it is');
+  expect(readFileSync(file, 'utf8')).toBe('// mine');
+});
+
+test.each([1, 3.7, 100, 100_000])('the first policy is valid at a rate of %d', async (rate) => {
+  const path = write(`first-${rate}.ts`, firstPolicy('orders', rate));
+  expect((await loadPolicies(path)).faults).toEqual([]);
+});
+
+test('init --dry-run prints and writes nothing; a bad name or rate is named', async () => {
+  const folder = join(dir, 'dry');
+  const dry = await flyball(['init', 'orders', '--dir', folder, '--dry-run']);
+  expect(dry.out).toBe(firstPolicy('orders', 100));
+  expect((await flyball(['check', folder])).err).toContain('does not exist');
+  expect(await flyball(['init', 'Or ders'])).toMatchObject({ code: 64, out: '' });
+  const low = await flyball(['init', 'orders', '--rate', '0.5']);
+  expect(low).toMatchObject({ code: 64, out: '', err: expect.stringContaining('1 … 100000') });
+});

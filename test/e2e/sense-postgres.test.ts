@@ -1,0 +1,264 @@
+import { Writable } from 'node:stream';
+import pg from 'pg';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+import { type RunningPostgres, startPostgres } from '../../src/demo/postgres.js';
+import { env, postgres, telemetry } from '../../src/policy/builders.js';
+import { resolvePolicy } from '../../src/policy/parse.js';
+import { createPostgresSource, readingOf } from '../../src/sense/postgres.js';
+import type { PostgresRow } from '../../src/sense/postgres-query.js';
+import { createSampler } from '../../src/sense/sampler.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+
+let server: RunningPostgres;
+let redis: TestRedis;
+let proxy: TcpProxy;
+let logged = '';
+const log = pino(
+  new Writable({
+    write(chunk, _encoding, done) {
+      logged += chunk;
+      done();
+    },
+  }),
+);
+const ending: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  [server, redis] = await Promise.all([
+    startPostgres({ settings: { max_connections: 23 } }),
+    startRedis(),
+  ]);
+  proxy = await startProxy(server.port);
+});
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+  proxy.mode = 'pass';
+});
+afterAll(async () => {
+  await proxy.close();
+  await Promise.all([server.stop(), redis.stop()]);
+});
+
+const proxied = (url = server.url) => url.replace(`:${server.port}/`, `:${proxy.port}/`);
+
+function source(url = server.url, deadlineMs = 800) {
+  const made = createPostgresSource({ url, deadlineMs, log });
+  ending.push(() => made.close());
+  return made;
+}
+
+async function client(url = server.url): Promise<pg.Client> {
+  const made = new pg.Client({ connectionString: url, application_name: 'service' });
+  made.on('error', () => {});
+  await made.connect();
+  ending.push(() => made.end());
+  return made;
+}
+
+async function row(from: ReturnType<typeof source>): Promise<PostgresRow> {
+  const look = await from.look();
+  if ('kind' in look) throw new Error(JSON.stringify(look));
+  return look;
+}
+
+/** A busy machine may be slow to connect; what is tested begins with a source that answers. */
+async function answers(from: ReturnType<typeof source>): Promise<void> {
+  await expect.poll(async () => 'sessions' in (await from.look()), { timeout: 20_000 }).toBe(true);
+}
+
+test('sessions that wait for a lock are counted, with what they wait for; sleeping and idle ones are not', async () => {
+  const holder = await client();
+  await holder.query(
+    'CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 9)',
+  );
+  const from = source();
+  await answers(from);
+  expect(readingOf(await from.look(), 'waiting', 5)).toEqual({
+    kind: 'value',
+    value: 0,
+    atMs: 5,
+    count: 1,
+  });
+
+  await holder.query('BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1');
+  const waiters = await Promise.all([client(), client(), client()]);
+  const updates = waiters.map((waiter) => waiter.query('UPDATE stock SET n = n - 1 WHERE id = 1'));
+  const sleeper = await client();
+  const sleep = sleeper.query('SELECT pg_sleep(60)').catch(() => {});
+  await expect.poll(async () => (await row(from)).waiting, { timeout: 10_000 }).toBe(3);
+  const seen = await row(from);
+  // One waits for the row's holder, the others for their place in line.
+  expect(seen.waits).toMatch(/^Lock:\w+ \d(, Lock:\w+ \d)*$/);
+  expect(seen.sessions).toBe(5);
+  expect(seen.hidden).toBe(0);
+  expect(seen.longest_transaction_ms).toBeGreaterThan(0);
+  expect(readingOf(seen, 'waiting', 7)).toMatchObject({ value: 3, atMs: 7, detail: seen.waits });
+
+  await holder.query('COMMIT');
+  await Promise.all(updates);
+  await expect.poll(async () => (await row(from)).waiting, { timeout: 10_000 }).toBe(0);
+  const killer = await client();
+  await killer.query(
+    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'",
+  );
+  await sleep;
+});
+
+test('connections are a share of what services can use; another database counts there, and nowhere else', async () => {
+  const admin = await client();
+  await admin.query('CREATE DATABASE other');
+  const others = await Promise.all(
+    [1, 2, 3].map(() => client(server.url.replace(/postgres$/, 'other'))),
+  );
+  await others[0]!.query('BEGIN');
+  const from = source();
+  await answers(from);
+  const seen = await row(from);
+  expect(seen.sessions).toBe(1);
+  // admin, three others and our own, of 23 - 3 reserved.
+  expect(seen.connections_ratio).toBeCloseTo(5 / 20, 6);
+  expect(readingOf(seen, 'longestTransactionMs', 1)).toMatchObject({ kind: 'value', value: 0 });
+});
+
+test('sessions hidden from the role are said, not read as zero', async () => {
+  const admin = await client();
+  await admin.query("CREATE ROLE watcher LOGIN PASSWORD 'w'");
+  const from = source(server.url.replace(/\/\/[^@]*@/, '//watcher:w@'));
+  await answers(from);
+  const look = await from.look();
+  expect(readingOf(look, 'waiting', 1)).toMatchObject({
+    kind: 'missing',
+    reason: 'error',
+    detail: expect.stringContaining('GRANT pg_monitor'),
+  });
+  expect(readingOf(look, 'connectionsRatio', 1).kind).toBe('value');
+  await admin.query('GRANT pg_monitor TO watcher');
+  await expect
+    .poll(async () => readingOf(await from.look(), 'waiting', 1).kind, { timeout: 10_000 })
+    .toBe('value');
+});
+
+test('C58: a database that hangs, refuses or cuts is missing within the deadline, is left alone for a while, and heals', async () => {
+  const from = source(proxied(), 500);
+  await answers(from);
+  proxy.mode = 'hang';
+  expect(await from.look()).toMatchObject({ kind: 'missing', reason: 'timeout' });
+  proxy.mode = 'refuse';
+  proxy.cut();
+  const reasons = new Set<string>();
+  await expect
+    .poll(
+      async () => {
+        const look = await from.look();
+        if ('kind' in look) reasons.add(look.reason);
+        return [...reasons];
+      },
+      { timeout: 10_000 },
+    )
+    .toContain('breaker_open');
+  expect([...reasons]).toContain('unreachable');
+  proxy.mode = 'pass';
+  await answers(from);
+  expect(logged).toContain('PostgreSQL does not answer');
+  expect(logged).toContain('PostgreSQL answers again');
+});
+
+test('a look under way is shared, and closing does not wait for a database that hangs', async () => {
+  const from = source(proxied(), 800);
+  await answers(from);
+  const [one, two] = [from.look(), from.look()];
+  expect(one).toBe(two);
+  await one;
+  proxy.mode = 'hang';
+  const hanging = from.look();
+  await from.close();
+  expect(await hanging).toMatchObject({ kind: 'missing' });
+});
+
+test('a wrong password is an error whose words hold no secret', async () => {
+  const from = source(server.url.replace(/:[0-9a-f]{24}@/, ':hunter2@'));
+  const look = await from.look();
+  expect(look).toMatchObject({ kind: 'missing', reason: 'error' });
+  expect(JSON.stringify(look)).not.toContain('hunter2');
+  expect(logged).not.toContain('hunter2');
+});
+
+function sampler(url: string | undefined, deadlineMs = 800) {
+  const policy = resolvePolicy({
+    limiter: { name: 'checkout', rate: 100, capacity: 200 },
+    signals: {
+      p95: telemetry.latency('p95'),
+      dbWait: postgres.waiting({ url: env('SHOP_DB'), deadlineMs }),
+      dbFull: postgres.connectionsRatio({ url: env('SHOP_DB'), deadlineMs }),
+    },
+  });
+  const made = createSampler({
+    redis: redis.client(),
+    policy,
+    address: { name: 'checkout' },
+    clock: systemClock,
+    env: url === undefined ? {} : { SHOP_DB: url },
+    log,
+  });
+  ending.push(() => made.close());
+  return made;
+}
+
+test('a tick has every reading, in Redis’s time; signals of one address share one query', async () => {
+  const from = sampler(server.url);
+  await expect
+    .poll(async () => (await from.read()).signals.dbWait?.kind, { timeout: 20_000 })
+    .toBe('value');
+  const [seconds] = (await redis.client().time()) as [number, number];
+  const readings = await from.read();
+  expect(Math.abs(readings.atMs - Number(seconds) * 1000)).toBeLessThan(10_000);
+  // Nobody reports here.
+  expect(readings.telemetry).toMatchObject({ kind: 'missing', reason: 'no_data' });
+  expect(Object.keys(readings.signals)).toEqual(['dbWait', 'dbFull']);
+  expect(readings.signals.dbWait).toEqual({
+    kind: 'value',
+    value: 0,
+    atMs: readings.atMs,
+    count: 1,
+  });
+  // Ours is the only connection.
+  expect(readings.signals.dbFull).toMatchObject({ kind: 'value', value: 1 / 20 });
+  const later = await from.read();
+  expect(later.atMs).toBeGreaterThan(readings.atMs);
+});
+
+test('C58: with Redis and database away a tick still ends, and says so of each', async () => {
+  const own = await startRedis();
+  ending.push(() => own.stop());
+  const policy = resolvePolicy({
+    limiter: { name: 'checkout', rate: 100, capacity: 200 },
+    signals: { dbWait: postgres.waiting({ url: env('SHOP_DB'), deadlineMs: 200 }) },
+  });
+  const from = createSampler({
+    redis: own.client({ maxRetriesPerRequest: 1 }),
+    policy,
+    address: { name: 'checkout' },
+    clock: systemClock,
+    env: { SHOP_DB: proxied() },
+    log,
+  });
+  ending.push(() => from.close());
+  await from.read();
+  own.pause();
+  proxy.mode = 'hang';
+  const { telemetry: seen, signals } = await from.read();
+  expect(seen).toMatchObject({ kind: 'missing', reason: 'timeout' });
+  expect(signals.dbWait).toMatchObject({ kind: 'missing', reason: 'timeout' });
+});
+
+test('an address that is not in the environment is named', async () => {
+  const { signals } = await sampler(undefined).read();
+  expect(signals.dbWait).toMatchObject({
+    kind: 'missing',
+    reason: 'error',
+    detail: expect.stringContaining('SHOP_DB is not set'),
+  });
+});

@@ -1,0 +1,46 @@
+/** A TCP proxy for tests: what it stands before can hang, refuse or cut connections, and come back. */
+import { createServer, type Socket, connect as tcpConnect } from 'node:net';
+
+export interface TcpProxy {
+  readonly port: number;
+  /** `hang`: accepts, and passes nothing on in either direction. `refuse`: closes at once. */
+  mode: 'pass' | 'hang' | 'refuse';
+  /** Cuts all connections. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export async function startProxy(targetPort: number): Promise<TcpProxy> {
+  const sockets = new Set<Socket>();
+  const proxy = { mode: 'pass' as TcpProxy['mode'] };
+  const server = createServer((inside) => {
+    if (proxy.mode === 'refuse') return void inside.destroy();
+    const outside = tcpConnect(targetPort, '127.0.0.1');
+    for (const [from, to] of [
+      [inside, outside],
+      [outside, inside],
+    ] as const) {
+      sockets.add(from);
+      from.on('data', (data) => {
+        if (proxy.mode === 'pass') to.write(data);
+      });
+      from.on('error', () => {});
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  await new Promise<void>((ok) => server.listen(0, '127.0.0.1', ok));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return Object.assign(proxy, {
+    port: (server.address() as { port: number }).port,
+    cut,
+    close: () => {
+      cut();
+      return new Promise<void>((ok) => void server.close(() => ok()));
+    },
+  });
+}
