@@ -21,6 +21,11 @@ type LevelFor<S extends SignalInput> = LevelOf[KindOf<S['stat']>];
 type ObjectiveFor<S extends SignalInput> = Omit<Objective, 'below' | 'above'> &
   ({ below: LevelFor<S>; above?: never } | { above: LevelFor<S>; below?: never });
 
+/** An objective for each signal that has one; without signals there is none to give. */
+type ObjectivesFor<S extends SignalsInput> = [keyof S] extends [never]
+  ? Record<string, never>
+  : { [Name in keyof S]?: ObjectiveFor<S[Name]> };
+
 /** Signals whose failures a breaker can count, each with the level that fits it. */
 type BreakerFor<S extends SignalsInput> = {
   [Name in keyof S & string]: S[Name]['stat'] extends 'errors' | 'errorRatio'
@@ -39,7 +44,7 @@ export interface PolicyDefinition<S extends SignalsInput>
   /** What is measured, by a name of your choice. */
   signals?: S;
   /** What should hold, by signal: `{ p95: { below: '250ms' } }`. */
-  objective?: { [Name in keyof NoInfer<S>]?: ObjectiveFor<NoInfer<S>[Name]> };
+  objective?: ObjectivesFor<NoInfer<S>>;
   /** Stops all traffic for a while when failures pass a level. */
   breaker?: BreakerFor<NoInfer<S>>;
 }

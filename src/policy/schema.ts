@@ -16,6 +16,8 @@ const name = text(
   /^[a-z0-9][a-z0-9._-]{0,63}$/,
   "a name (1 to 64 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit)",
 );
+/** As the SDK reports it; what is reported in other characters comes in as `_`. */
+const code = text(/^[A-Za-z0-9._-]{1,64}$/, "a name of 1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'");
 const key = z
   .string()
   .regex(
@@ -83,8 +85,8 @@ const telemetrySignal = z.discriminatedUnion('stat', [
     source: z.literal('telemetry'),
     stat: z.literal('errors'),
     /** Count only failures with this code, of this upstream. */
-    code: z.string().min(1).optional(),
-    upstream: z.string().min(1).optional(),
+    code: code.optional(),
+    upstream: code.optional(),
   }),
 ]);
 
