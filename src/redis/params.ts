@@ -149,7 +149,7 @@ export function parseParams(hash: Record<string, string>): Params | null {
     if (text === undefined) {
       throw new FlyballError(
         'FLYBALL_E_PARAMS_CORRUPT',
-        `params field ${field} is missing. Restore it with \`flyball rollback\`.`,
+        `params field ${field} is missing. Delete the params hash: a running daemon creates it anew from its policy.`,
       );
     }
     if (TEXT_FIELDS.has(field)) out[field] = text;
@@ -158,7 +158,7 @@ export function parseParams(hash: Record<string, string>): Params | null {
       if (text === '' || !Number.isFinite(value)) {
         throw new FlyballError(
           'FLYBALL_E_PARAMS_CORRUPT',
-          `params field ${field} is ${JSON.stringify(text)}, not a number. Restore it with \`flyball rollback\`.`,
+          `params field ${field} is ${JSON.stringify(text)}, not a number. Delete the params hash: a running daemon creates it anew from its policy.`,
         );
       }
       out[field] = value;
