@@ -73,7 +73,7 @@ export async function runChange(
       actor: actorName(),
       reason: flags.reason,
       dryRun: flags.dryRun === true,
-      nowMs: Date.now(),
+      nowMs: Date.now,
       approve: approver(io, flags),
     });
     tell(io, limiter, outcome);

@@ -1,5 +1,6 @@
 /** What `doctor` asks of policies and limiters: are the files valid, does each signal answer, is a daemon alive. Stage: cli. */
 import { existsSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { readParams } from '../actuate/actuator.js';
 import { systemClock } from '../clock.js';
 import { formatFault } from '../errors.js';
@@ -12,6 +13,7 @@ import { clean, number } from './text.js';
 
 /** A policy that never returns is a finding, not a hang. */
 const LOAD_DEADLINE_MS = 10_000;
+const FLUSH_MS = 1500;
 /** Reasons that say "nothing happens", not "cannot be read". */
 const QUIET = new Set(['no_traffic', 'no_data', 'not_started']);
 
@@ -62,7 +64,12 @@ async function checkSignals(io: CliIo, session: Session, policy: Policy): Promis
     log: createLog({ level: 'silent', fd: 2 }),
   });
   try {
-    const { signals, telemetry } = await sampler.read();
+    let { signals, telemetry } = await sampler.read();
+    if (telemetry.kind === 'missing' && telemetry.reason === 'not_started') {
+      // The first reading only marks where counting begins; services flush once a second.
+      await setTimeout(FLUSH_MS);
+      ({ signals, telemetry } = await sampler.read());
+    }
     const findings = Object.entries(signals).map(([signal, reading]): Finding => {
       const check = `signal ${name}.${signal}`;
       if (reading.kind === 'value') {

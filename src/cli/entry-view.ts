@@ -21,7 +21,7 @@ export function entryLines(
   ]
     .filter((part) => part !== '')
     .join('  ');
-  const told = wrap(clean(String(body.sentence ?? '')), options.columns - 7);
+  const told = wrap(toldSentence(body), options.columns - 7);
   return [first, ...told.map((line) => `       ${c.dim(line)}`)].join('\n');
 }
 
@@ -53,6 +53,13 @@ export function changedNumbers(before: EntryValues | null, after: EntryValues | 
   say('capacity ', before ? number(before.capacity) : undefined, number(after.capacity));
   say('cap ', before ? cap(before) : undefined, cap(after));
   return parts.join(', ');
+}
+
+/** The sentence without its leading actor, where the actor stands beside it already. */
+export function toldSentence(body: { actor?: { name?: unknown }; sentence?: unknown }): string {
+  const sentence = clean(String(body.sentence ?? ''));
+  const name = `${clean(String(body.actor?.name ?? '?'))} `;
+  return sentence.startsWith(name) ? sentence.slice(name.length) : sentence;
 }
 
 export function iso(ms: number): string | null {

@@ -14,6 +14,8 @@ interface CommandFile {
 const FILES: readonly CommandFile[] = [
   { names: ['run'], load: () => import('./run.js') },
   { names: ['demo'], load: () => import('./demo.js') },
+  { names: ['check'], load: () => import('./check.js') },
+  { names: ['init'], load: () => import('./init.js') },
   { names: ['status'], load: () => import('./status.js') },
   { names: ['audit'], load: () => import('./audit.js') },
   { names: ['explain'], load: () => import('./explain.js') },

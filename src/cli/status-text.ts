@@ -1,5 +1,5 @@
 /** The status view as a person reads it: a table for many, lines for one. Pure. Stage: cli. */
-import { wrap } from './entry-view.js';
+import { toldSentence, wrap } from './entry-view.js';
 import type { CliIo, Colours } from './output.js';
 import type { HoldView, Numbers, StatusView, WorstSignal } from './status-view.js';
 import { clean, clockTime, localTime, number, span } from './text.js';
@@ -13,7 +13,7 @@ export function statusTable(io: CliIo, views: readonly StatusView[]): string {
     view.inForce ? `${number(view.inForce.rate)}/s` : '',
     view.inForce ? cap(view.inForce) : '',
     view.binds,
-    view.worst ? worst(view.worst) : '',
+    view.worst ? `${clean(view.worst.signal)} ${ratio(view.worst)}` : '',
     view.holds.map((hold) => held(hold)).join(', '),
     daemon(c, view),
   ]);
@@ -81,7 +81,7 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
   if (last) {
     row(
       'last change',
-      `r${last.revision}  ${localTime(last.atMs)}  ${clean(last.actor)}  ${clean(last.reason)}: ${clean(last.sentence)}`,
+      `r${last.revision}  ${localTime(last.atMs)}  ${clean(last.actor)}  ${clean(last.reason)}: ${toldSentence({ actor: { name: last.actor }, sentence: last.sentence })}`,
     );
   }
   return lines.join('\n');
@@ -141,7 +141,11 @@ function worst(w: WorstSignal): string {
       : w.unit === 'ratio'
         ? `${number(value * 100)} %`
         : number(value);
-  return `${clean(w.signal)} ${show(w.value)}, ${number(w.ratio)} × its setpoint ${show(w.setpoint)}${w.fresh ? '' : ' (old)'}`;
+  return `${clean(w.signal)} ${show(w.value)}, ${ratio(w)} its setpoint ${show(w.setpoint)}${w.fresh ? '' : ' (old)'}`;
+}
+
+function ratio(w: WorstSignal): string {
+  return `${number(Math.round(w.ratio * 100) / 100)} ×`;
 }
 
 function held(hold: HoldView): string {
@@ -158,9 +162,12 @@ function daemon(c: Colours, view: StatusView): string {
 }
 
 function daemonText(view: StatusView): string {
-  const { alive, owner, lastTickAgeMs } = view.daemon;
+  const { alive, owner, lastTickAgeMs, heartbeatLeftMs } = view.daemon;
   const age = lastTickAgeMs === null ? '' : `; last tick ${span(lastTickAgeMs)} ago`;
-  if (alive) return `${owner === null ? 'alive' : `${clean(owner)} holds the lease`}${age}`;
+  if (owner !== null) return `${clean(owner)} holds the lease${age}`;
+  if (alive) {
+    return `none holds the lease; the last heartbeat counts for ${span(heartbeatLeftMs)} more${age}`;
+  }
   const safe = view.safe;
   const goal = safe
     ? `rate ${number(safe.rate)}/s, cap ${safe.inFlightMax === null ? 'none' : number(safe.inFlightMax)}`

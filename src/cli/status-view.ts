@@ -60,7 +60,13 @@ export interface StatusView {
   missing: { signal: string; reason: string }[];
   holds: HoldView[];
   openUntilMs: number | null;
-  daemon: { alive: boolean; owner: string | null; lastTickAgeMs: number | null };
+  daemon: {
+    /** Its last heartbeat still counts. */
+    alive: boolean;
+    owner: string | null;
+    lastTickAgeMs: number | null;
+    heartbeatLeftMs: number;
+  };
   gliding: boolean;
   safe: { rate: number; inFlightMax: number | null } | null;
   /** A sentence when only the rate can be enforced for some or all processes. */
@@ -108,6 +114,7 @@ export function statusView(facts: StatusFacts): StatusView {
       alive: params !== null && params.validUntil > nowMs,
       owner: facts.owner,
       lastTickAgeMs: tickAge(facts.status, nowMs),
+      heartbeatLeftMs: Math.max(0, Math.round((params?.validUntil ?? 0) - nowMs)),
     },
     gliding: now?.gliding ?? false,
     safe: params && { rate: params.safeRate, inFlightMax: params.safeInFlight || null },

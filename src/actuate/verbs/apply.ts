@@ -16,8 +16,8 @@ export interface ApplyOptions {
   dryRun: boolean;
   /** Shows the plan and asks; called again only when what would be written has changed since. */
   approve(plan: VerbPlan, facts: Facts): Promise<boolean>;
-  /** Wall time of the entry, ms. */
-  nowMs: number;
+  /** Wall time of the entry, ms; asked for when it is written, since a person may take their time. */
+  nowMs(): number;
   /** Tests only: Redis time (µs) to use instead of TIME. */
   nowUs?: number;
 }
@@ -65,7 +65,7 @@ export async function applyVerb(
       },
       {
         leaseMs: 0,
-        nowMs: options.nowMs,
+        nowMs: options.nowMs(),
         ...(options.nowUs === undefined ? {} : { nowUs: options.nowUs }),
       },
     );
