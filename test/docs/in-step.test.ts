@@ -1,0 +1,59 @@
+/** Docs in step with code, both ways: settings, error codes, metrics; links lead somewhere. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createMetrics } from '../../src/report/metrics.js';
+import { filesUnder, lua, ROOT, read, sources } from '../support/source-tree.js';
+
+const code = [...sources, ...lua];
+const found = (files: { text: string }[], pattern: RegExp) => [
+  ...new Set(files.flatMap(({ text }) => text.match(pattern) ?? [])),
+];
+const sorted = (names: Iterable<string>) => [...new Set(names)].sort();
+const doc = (path: string) => [{ text: read(path) }];
+
+describe('each is documented, and nothing else is', () => {
+  test('settings, in docs/configuration.md', () => {
+    const variable = /\bFLYBALL_(?![EW]_)[A-Z][A-Z_]*[A-Z]\b/g;
+    const deploy = [...filesUnder('deploy', /./), ...filesUnder('Dockerfile', /./)];
+    const scripts = filesUnder('scripts', /\.(mjs|json|sh)$/);
+    const used = found([...code, ...deploy, ...scripts], variable);
+    expect(sorted(found(doc('docs/configuration.md'), variable))).toEqual(sorted(used));
+  });
+
+  test('error and warning codes, in docs/errors.md', () => {
+    const errorCode = /\bFLYBALL_[EW]_[A-Z_]*[A-Z]\b(?!_)/g;
+    expect(sorted(found(doc('docs/errors.md'), errorCode))).toEqual(sorted(found(code, errorCode)));
+  });
+
+  test('metrics, in docs/metrics.md', async () => {
+    const all = await createMetrics('docs').registry.getMetricsAsJSON();
+    const own = all.map((metric) => metric.name).filter((name) => name.startsWith('flyball_'));
+    expect(own.length).toBeGreaterThan(20);
+    const documented = found(doc('docs/metrics.md'), /\bflyball_[a-z_]+[a-z]\b/g);
+    expect(sorted(documented)).toEqual(sorted(own));
+  });
+});
+
+test('every link between documents leads to a file', () => {
+  const documents = ['README', 'ARCHITECTURE', 'CONTRIBUTING', 'CHANGELOG', 'SECURITY']
+    .map((name) => ({ path: `${name}.md`, text: read(`${name}.md`) }))
+    .concat(['docs', 'deploy', 'examples'].flatMap((folder) => filesUnder(folder, /\.md$/)));
+  const dead = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)]
+      .map(([, target]) => target!)
+      .filter((target) => !existsSync(join(ROOT, dirname(path), target)))
+      .map((target) => `${path} → ${target}`),
+  );
+  expect(dead).toEqual([]);
+});
+
+test('the commands that CONTRIBUTING and README name exist', () => {
+  const { scripts } = JSON.parse(read('package.json'));
+  const named = [
+    ...`${read('README.md')}${read('CONTRIBUTING.md')}`.matchAll(/npm (?:run )?([a-z]+)/g),
+  ]
+    .map(([, name]) => name!)
+    .filter((name) => !['install', 'ci', 'packages', 'and'].includes(name));
+  expect(named.filter((name) => !(name in scripts))).toEqual([]);
+});
