@@ -40,10 +40,8 @@ async function reserve(order: number, report: Report): Promise<void> {
   const weight = workWeight(order);
   try {
     await db.query('begin');
-    await db.query('select wait_ms($1)', [56 * weight]);
-    await db.query('select stock from item where id = $1 for update', [item]);
-    await db.query('select wait_ms($1)', [36 * weight]);
-    await db.query('update item set stock = stock - 1 where id = $1', [item]);
+    await db.query('select price($1)', [60 * weight]);
+    await db.query('select take_from_stock($1, $2)', [item, 36 * weight]);
     await db.query('commit');
     db.release();
   } catch (error) {

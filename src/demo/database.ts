@@ -13,8 +13,15 @@ const SCHEMA = `
   insert into item select n, 1000000000 from generate_series(1, ${ITEMS}) n;
   create table speed (slowdown float8 not null);
   insert into speed values (1);
-  create function wait_ms(ms float8) returns void language sql volatile
+  create function price(ms float8) returns void language sql volatile
     as 'select pg_sleep(ms * slowdown / 1000) from speed';
+  create function take_from_stock(wanted int, ms float8) returns bigint language plpgsql as $$
+    begin
+      perform stock from item where id = wanted for update;
+      perform price(ms);
+      update item set stock = stock - 1 where id = wanted;
+      return wanted;
+    end $$;
 `;
 
 export interface CheckoutDatabase {

@@ -26,8 +26,8 @@ export function rampPlan(seconds: number): RampPlan {
     : { caps: [12, 16, 24], counted: 1 };
 }
 
-/** Three times the capacity that the service is built for: every cap binds, at either speed. */
-const OVERLOAD = 300;
+/** Ten times the capacity that the service is built for, as in the story: every cap binds, at either speed. */
+const OVERLOAD = 1000;
 
 /** One run of the generator over all caps, at full speed and then at half; `onStep` sees each as it is known. */
 export async function runRamp(

@@ -1,0 +1,56 @@
+/** The example services run as they stand: they answer, count down, and refuse beyond their numbers. Stage: tests. */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+describe.each(['express', 'fastify'])('examples/%s', (name) => {
+  let stop: () => Promise<unknown>;
+  let url: string;
+
+  beforeAll(async () => {
+    const file = fileURLToPath(new URL(`../../examples/${name}/server.mjs`, import.meta.url));
+    const child = spawn(process.execPath, [file], {
+      env: { ...process.env, FLYBALL_REDIS_URL: redis.url, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = new Promise((ok) => child.once('exit', ok));
+    stop = () => {
+      child.kill('SIGTERM');
+      return exited;
+    };
+    url = await new Promise<string>((ok) =>
+      child.stdout!.once('data', (d) => ok(String(d).trim())),
+    );
+  });
+  afterAll(() => stop());
+
+  test('an answer carries what is left; beyond the numbers 503 says why', async () => {
+    const first = await fetch(`${url}/hello`);
+    expect(first.status).toBe(200);
+    expect(await first.json()).toEqual({ hello: 'world' });
+    expect(first.headers.get('ratelimit')).toMatch(/^"api";r=\d+/);
+
+    // More than the 200 of its capacity, at once: some are refused, by the rate or by the cap.
+    const answers = await Promise.all(
+      Array.from({ length: 600 }, async () => {
+        const answer = await fetch(`${url}/hello`);
+        return { status: answer.status, headers: answer.headers, body: await answer.json() };
+      }),
+    );
+    const refused = answers.filter((answer) => answer.status !== 200);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { status, headers, body } of refused) {
+      expect(status).toBe(503);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(headers.get('content-type')).toContain('application/problem+json');
+      expect(body).toMatchObject({ limiter: 'api' });
+    }
+  });
+});
