@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import Table from 'cli-table3';
 import pc from 'picocolors';
-import { type ErrorCode, EXIT, FlyballError, FlyballTypeError, PolicyError } from '../errors.js';
-import { redactUrl } from '../log.js';
+import { type ErrorCode, EXIT, FlyballError, PolicyError } from '../errors.js';
+import { describeFault } from './faults.js';
 import { guardTerminal, safeJson } from './text.js';
 
 export type Colours = ReturnType<typeof pc.createColors>;
@@ -116,7 +116,7 @@ export function createIo(streams: IoStreams = {}): CliIo {
     err: (text) => write(stderr, text),
     warn: (text) => write(stderr, `${io.ce.yellow('warning:')} ${text}`),
     fail(error) {
-      const known = describe(error);
+      const known = describeFault(error);
       if (flags.json) {
         const faults = error instanceof PolicyError ? { faults: error.faults } : {};
         io.json({ error: { code: known.code, message: known.message, ...faults } });
@@ -160,35 +160,6 @@ export function createIo(streams: IoStreams = {}): CliIo {
     exitCode: EXIT.ok,
   };
   return io;
-}
-
-/** Error → code, message, exit code. What is no FlyballError is a fault of ours or of the machine. */
-function describe(error: unknown): { code: string; message: string; exit: number } {
-  if (error instanceof FlyballError || error instanceof FlyballTypeError) {
-    return { code: error.code, message: redactUrl(error.message), exit: exitFor(error.code) };
-  }
-  const message = error instanceof Error ? error.message : String(error);
-  if (/^NOPERM|^NOAUTH|^WRONGPASS/.test(message)) {
-    return {
-      code: 'FLYBALL_E_REDIS_DENIED',
-      message: `Redis refused the command: ${message}. Use a user that may write params and audit (deploy/redis/users.acl).`,
-      exit: EXIT.fault,
-    };
-  }
-  return {
-    code: 'FLYBALL_E_INTERNAL',
-    message: `${redactUrl(message) || 'unknown fault'}. FLYBALL_DEBUG=1 shows where.`,
-    exit: EXIT.fault,
-  };
-}
-
-export function exitFor(code: string): number {
-  if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;
-  if (code === 'FLYBALL_E_REDIS_UNREACHABLE') return EXIT.redisUnreachable;
-  if (/^FLYBALL_E_(POLICY_|CONFIG_|REDIS_(NOT_CONFIGURED|URL|PASSWORD_FILE)$)/.test(code)) {
-    return EXIT.badConfig;
-  }
-  return EXIT.fault;
 }
 
 // biome-ignore format: one line a side reads better.

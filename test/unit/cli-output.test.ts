@@ -1,8 +1,9 @@
 /** Output rules of every command: streams, colour, JSON, hostile text, lengths of time, exit codes. */
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { exitFor } from '../../src/cli/faults.js';
 import { parseRevision, parseSince, parseSpan } from '../../src/cli/options.js';
-import { createIo, exitFor, UsageError, wantsColour } from '../../src/cli/output.js';
+import { createIo, UsageError, wantsColour } from '../../src/cli/output.js';
 import { clean, closest, guardTerminal, number, safeJson, span } from '../../src/cli/text.js';
 import { FlyballError, PolicyError } from '../../src/errors.js';
 
@@ -109,6 +110,22 @@ describe('the io of a command', () => {
       io.fail(new Error("NOPERM this user has no permissions to run the 'hset' command")),
     ).toBe(1);
     expect(err()).toMatch(/FLYBALL_E_REDIS_DENIED.*users\.acl/);
+  });
+
+  test.each([
+    [
+      "READONLY You can't write against a read only replica.",
+      1,
+      /REDIS_CANNOT_WRITE.*Nothing was written/,
+    ],
+    ['OOM command not allowed', 1, /REDIS_CANNOT_WRITE/],
+    ['Connection is closed.', 75, /REDIS_LOST.*went away.*may have been written or not/],
+    ['Command timed out', 75, /REDIS_LOST/],
+    ['x is not a function', 1, /FLYBALL_E_INTERNAL: x is not a function\. FLYBALL_DEBUG=1/],
+  ])('the fault %j is told in words that say what to do', (says, exit, told) => {
+    const { io, err } = capture();
+    expect(io.fail(new Error(says))).toBe(exit);
+    expect(err()).toMatch(told);
   });
 
   test('it may ask only at a terminal, without --no-input and --json', () => {

@@ -1,0 +1,66 @@
+/** Any thrown thing as code, message and exit code: ours as they are, Redis's own errors in words that say what to do. Stage: cli. */
+import { EXIT, FlyballError, FlyballTypeError } from '../errors.js';
+import { redactUrl } from '../log.js';
+
+export interface Fault {
+  code: string;
+  message: string;
+  exit: number;
+}
+
+/** What Redis or its client says, what it means, and the mend. */
+const REDIS_FAULTS: readonly {
+  says: RegExp;
+  code: string;
+  means: string;
+  mend: string;
+  exit: number;
+}[] = [
+  {
+    says: /^(NOPERM|NOAUTH|WRONGPASS)/,
+    code: 'FLYBALL_E_REDIS_DENIED',
+    means: 'Redis refused the command',
+    mend: 'Use a user that may do this: deploy/redis/users.acl has one for each task.',
+    exit: EXIT.fault,
+  },
+  {
+    says: /^(READONLY|MISCONF|OOM|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS)/,
+    code: 'FLYBALL_E_REDIS_CANNOT_WRITE',
+    means: 'Redis cannot take writes now',
+    mend: 'flyball doctor looks for the cause. Nothing was written.',
+    exit: EXIT.fault,
+  },
+  {
+    says: /ECONN|EPIPE|Connection is closed|Command timed out|max retries per request/i,
+    code: 'FLYBALL_E_REDIS_LOST',
+    means: 'Redis went away while the command ran',
+    mend: 'A change may have been written or not: flyball audit shows it once Redis answers.',
+    exit: EXIT.redisUnreachable,
+  },
+];
+
+export function describeFault(error: unknown): Fault {
+  if (error instanceof FlyballError || error instanceof FlyballTypeError) {
+    return { code: error.code, message: redactUrl(error.message), exit: exitFor(error.code) };
+  }
+  const message = redactUrl(error instanceof Error ? error.message : String(error));
+  const known = REDIS_FAULTS.find((fault) => fault.says.test(message));
+  if (known) {
+    const { code, means, mend, exit } = known;
+    return { code, message: `${means}: ${message.replace(/\.$/, '')}. ${mend}`, exit };
+  }
+  return {
+    code: 'FLYBALL_E_INTERNAL',
+    message: `${message || 'unknown fault'}. FLYBALL_DEBUG=1 shows where.`,
+    exit: EXIT.fault,
+  };
+}
+
+const BAD_CONFIG =
+  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|REDIS_(NOT_CONFIGURED|URL|PASSWORD_FILE|SERVER_MISSING))$/;
+
+export function exitFor(code: string): number {
+  if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;
+  if (code === 'FLYBALL_E_REDIS_UNREACHABLE') return EXIT.redisUnreachable;
+  return BAD_CONFIG.test(code) ? EXIT.badConfig : EXIT.fault;
+}
