@@ -4,8 +4,8 @@ import { FlyballTypeError } from '../errors.js';
 import type { Priority } from '../redis/calls.js';
 import type { OnRedisError } from './arguments.js';
 import {
+  type Basis,
   Decision,
-  type DecisionFields,
   type DecisionReason,
   type DecisionSource,
   type Finish,
@@ -13,7 +13,7 @@ import {
 import type { InFlight, Slot } from './in-flight.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
-import { createLocalBucket, type LocalAnswer } from './local-bucket.js';
+import { createLocalBucket } from './local-bucket.js';
 import type { Recorder } from './recorder.js';
 import type { ServiceTime } from './service-time.js';
 import type { Shares } from './shares.js';
@@ -106,55 +106,41 @@ export function createDecider(options: DeciderOptions): Decider {
     const retryAfterMs = options.serviceTime.hintMs();
     if (!view.shadow) return denied(wish, 'in_flight', source, retryAfterMs);
     const slot = inFlight.force(clock.monotonicMs());
-    return build(
-      wish,
-      { allowed: true, wouldAllow: false, reason: 'in_flight', remaining: 0, retryAfterMs, source },
-      slot,
-    );
+    return build(wish, true, false, 'in_flight', 0, retryAfterMs, source, slot);
   }
 
   function fromRedis({ answer, inForce }: Answered, wish: TakeWish, slot: Slot | null): Decision {
-    if (answer.reason === 'bad_cost') {
-      throw new FlyballTypeError(
-        'FLYBALL_E_ENFORCE_COST',
-        `Redis refused the cost ${wish.cost}. Use a number > 0 with at most 6 decimals.`,
-      );
-    }
+    const { allowed, reason, remaining, retryAfterMs } = answer;
     const nowMs = clock.monotonicMs();
-    if (answer.reason === 'breaker_open') view.seeOpen(answer.retryAfterMs, nowMs);
-    if (answer.reason === 'cost_exceeds_capacity') {
+    if (allowed) local.spend(wish.cost, nowMs);
+    else if (reason === 'bad_cost') throw badCost(wish.cost);
+    else if (reason === 'breaker_open') view.seeOpen(retryAfterMs, nowMs);
+    else if (reason === 'cost_exceeds_capacity') {
       warn(
         'FLYBALL_W_COST_EXCEEDS_CAPACITY',
         `a take of cost ${wish.cost} can never pass: the capacity in force is ${inForce.capacity}. Raise the policy's capacity, or take less at once.`,
       );
     }
-    if (answer.allowed) local.spend(wish.cost, nowMs);
-    const source: DecisionSource = inForce.managed ? 'redis' : 'unmanaged';
-    return build(
-      wish,
-      {
-        ...answer,
-        allowed: answer.allowed || inForce.mode === 'shadow',
-        wouldAllow: answer.allowed,
-        source,
-      },
-      slot,
-      inForce,
-    );
+    const admits = allowed || inForce.mode === 'shadow';
+    const source = inForce.managed ? 'redis' : 'unmanaged';
+    return build(wish, admits, allowed, reason, remaining, retryAfterMs, source, slot, inForce);
   }
 
   /** Redis did not answer in time: shadow and off admit; else the caller's choice. */
   function without(wish: TakeWish, slot: Slot | null): Decision {
     if (view.mode === 'off' || view.shadow || wish.onRedisError === 'open') {
-      return build(wish, { ...ADMITTED, source: 'open' }, slot);
+      return build(wish, true, true, 'ok', 0, 0, 'open', slot);
     }
     if (wish.onRedisError === 'closed') {
-      if (slot) inFlight.release(slot);
-      return denied(wish, 'redis_away', 'closed', CLOSED_RETRY_MS);
+      return build(wish, false, false, 'redis_away', 0, CLOSED_RETRY_MS, 'closed', slot);
     }
-    const answer: LocalAnswer = local.take(wish.subject, wish.cost, clock.monotonicMs());
+    const { allowed, reason, remaining, retryAfterMs } = local.take(
+      wish.subject,
+      wish.cost,
+      clock.monotonicMs(),
+    );
     const source = view.unknown ? 'open' : 'local';
-    return build(wish, { ...answer, wouldAllow: answer.allowed, source }, slot);
+    return build(wish, allowed, allowed, reason, remaining, retryAfterMs, source, slot);
   }
 
   function denied(
@@ -163,36 +149,36 @@ export function createDecider(options: DeciderOptions): Decider {
     source: DecisionSource,
     retryAfterMs: number | null,
   ): Decision {
-    const answer = {
-      allowed: false,
-      wouldAllow: false,
-      reason,
-      remaining: 0,
-      retryAfterMs,
-      source,
-    };
-    return build(wish, answer, null);
+    return build(wish, false, false, reason, 0, retryAfterMs, source, null);
   }
 
+  /** A denial gives its place in flight back. */
   function build(
-    wish: Pick<TakeWish, 'subject'>,
-    answer: Omit<DecisionFields, 'revision' | 'epoch' | 'state' | 'generation' | 'subject'>,
+    wish: TakeWish,
+    allowed: boolean,
+    wouldAllow: boolean,
+    reason: DecisionReason,
+    remaining: number,
+    retryAfterMs: number | null,
+    source: DecisionSource,
     slot: Slot | null,
-    inForce = view.current,
+    basis: Basis = view.current ?? NOTHING_KNOWN,
   ): Decision {
-    if (slot && !answer.allowed) inFlight.release(slot);
+    if (slot && !allowed) inFlight.release(slot);
+    const finish = allowed && wish.cost > 0 ? options.finish : null;
+    const waitMs = wouldAllow ? 0 : retryAfterMs;
+    const nowMs = clock.monotonicMs();
     return new Decision(
-      {
-        ...answer,
-        retryAfterMs: answer.wouldAllow ? 0 : answer.retryAfterMs,
-        revision: inForce?.revision ?? 0,
-        epoch: inForce?.epoch ?? 0,
-        state: inForce?.state ?? 'closed',
-        generation: inForce?.generation ?? 0,
-        subject: wish.subject,
-      },
-      answer.allowed ? options.finish : null,
-      clock.monotonicMs(),
+      allowed,
+      wouldAllow,
+      reason,
+      remaining,
+      waitMs,
+      source,
+      wish.subject,
+      basis,
+      finish,
+      nowMs,
       slot,
     );
   }
@@ -218,17 +204,16 @@ export function createDecider(options: DeciderOptions): Decider {
       const answered = link.up
         ? await taker.take(wish, clock.monotonicMs() + options.deadlineMs)
         : null;
-      const seen = answered ? fromRedis(answered, wish, null) : without(wish, null);
-      // Whatever the caller does with it, a look has no completion.
-      return new Decision(seen, null, 0, null);
+      return answered ? fromRedis(answered, wish, null) : without(wish, null);
     },
   };
 }
 
-const ADMITTED = {
-  allowed: true,
-  wouldAllow: true,
-  reason: 'ok',
-  remaining: 0,
-  retryAfterMs: 0,
-} as const;
+const NOTHING_KNOWN: Basis = { revision: 0, epoch: 0, state: 'closed', generation: 0 };
+
+function badCost(cost: number): FlyballTypeError {
+  return new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_COST',
+    `Redis refused the cost ${cost}. Use a number > 0 with at most 6 decimals.`,
+  );
+}

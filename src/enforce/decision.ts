@@ -1,6 +1,6 @@
 /** The answer to one take: what, why, until when; and the place to report how the request ended. Stage: enforce. */
 import { FlyballError, FlyballTypeError } from '../errors.js';
-import type { TakeReason } from '../redis/calls.js';
+import type { InForce, TakeReason } from '../redis/calls.js';
 import type { LimiterState } from '../redis/params.js';
 import { show } from './arguments.js';
 import type { Slot } from './in-flight.js';
@@ -47,19 +47,8 @@ export interface TakeDecision {
   done(outcome?: Outcome, info?: OutcomeInfo): void;
 }
 
-export interface DecisionFields {
-  allowed: boolean;
-  wouldAllow: boolean;
-  reason: DecisionReason;
-  remaining: number;
-  retryAfterMs: number | null;
-  revision: number;
-  epoch: number;
-  state: LimiterState;
-  generation: number;
-  source: DecisionSource;
-  subject: string | null;
-}
+/** What of the numbers in force a decision carries. */
+export type Basis = Pick<InForce, 'revision' | 'epoch' | 'state' | 'generation'>;
 
 /** Told when an admitted request ends. */
 export type Finish = (
@@ -98,18 +87,31 @@ export class Decision implements TakeDecision {
   readonly #slot: Slot | null;
   #info: OutcomeInfo | undefined = undefined;
 
-  constructor(fields: DecisionFields, finish: Finish | null, startedMs: number, slot: Slot | null) {
-    this.allowed = fields.allowed;
-    this.wouldAllow = fields.wouldAllow;
-    this.reason = fields.reason;
-    this.remaining = fields.remaining;
-    this.retryAfterMs = fields.retryAfterMs;
-    this.revision = fields.revision;
-    this.epoch = fields.epoch;
-    this.state = fields.state;
-    this.generation = fields.generation;
-    this.source = fields.source;
-    this.subject = fields.subject;
+  /** Positions, not an object: this is made on every request. */
+  constructor(
+    allowed: boolean,
+    wouldAllow: boolean,
+    reason: DecisionReason,
+    remaining: number,
+    retryAfterMs: number | null,
+    source: DecisionSource,
+    subject: string | null,
+    basis: Basis,
+    finish: Finish | null,
+    startedMs: number,
+    slot: Slot | null,
+  ) {
+    this.allowed = allowed;
+    this.wouldAllow = wouldAllow;
+    this.reason = reason;
+    this.remaining = remaining;
+    this.retryAfterMs = retryAfterMs;
+    this.revision = basis.revision;
+    this.epoch = basis.epoch;
+    this.state = basis.state;
+    this.generation = basis.generation;
+    this.source = source;
+    this.subject = subject;
     this.#finish = finish;
     this.#startedMs = startedMs;
     this.#slot = slot;

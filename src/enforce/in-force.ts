@@ -70,12 +70,11 @@ export function createInForceView(options: ResolvedOptions): InForceView {
       if (!newer && (next.epoch !== current?.epoch || next.revision !== current.revision)) {
         return false;
       }
-      if (next.state === 'open') {
-        if (current?.state !== 'open' || newer) openUntilMs = nowMs + OPEN_FOR_MS;
-        numbers = { ...numbersOf(next), rate: TRICKLE, capacity: TRICKLE };
-      } else if (newer || next.rate !== numbers.rate || next.inFlightMax !== numbers.inFlightMax) {
-        numbers = numbersOf(next);
+      if (next.state === 'open' && (newer || current?.state !== 'open')) {
+        openUntilMs = nowMs + OPEN_FOR_MS;
       }
+      // One object for as long as the numbers hold: its text is made once.
+      if (!sameNumbers(numbers, next)) numbers = numbersOf(next);
       current = next;
       return newer;
     },
@@ -97,6 +96,21 @@ function isNewer(a: InForce, b: InForce): boolean {
 }
 
 function numbersOf(inForce: InForce): FallbackNumbers {
-  const { rate, capacity, inFlightMax, subjectRate, subjectCapacity } = inForce;
-  return { rate, capacity, inFlightMax, subjectRate, subjectCapacity };
+  const { inFlightMax, subjectRate, subjectCapacity } = inForce;
+  return { ...trickle(inForce), inFlightMax, subjectRate, subjectCapacity };
+}
+
+function trickle({ state, rate, capacity }: InForce): { rate: number; capacity: number } {
+  return state === 'open' ? { rate: TRICKLE, capacity: TRICKLE } : { rate, capacity };
+}
+
+function sameNumbers(a: FallbackNumbers, inForce: InForce): boolean {
+  const { rate, capacity } = trickle(inForce);
+  return (
+    a.rate === rate &&
+    a.capacity === capacity &&
+    a.inFlightMax === inForce.inFlightMax &&
+    a.subjectRate === inForce.subjectRate &&
+    a.subjectCapacity === inForce.subjectCapacity
+  );
 }

@@ -2,7 +2,6 @@
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
 import type { InForce, TakeAnswer, TakeCall, TakeReply, TakeRequest } from '../redis/calls.js';
-import type { LimiterKeys } from '../redis/keys.js';
 import { take as takeScript } from '../redis/scripts.js';
 import type { KeyFinder } from './address.js';
 import type { InForceView } from './in-force.js';
@@ -108,25 +107,27 @@ export function createTaker(options: TakerOptions): Taker {
     chargeByUs: number | null,
     deadlineAtMs: number,
   ): Promise<TakeReply> {
-    return options.link().within(deadlineAtMs, async () => {
+    let expired = false;
+    const reply = options.link().within(deadlineAtMs, async () => {
       const keys = finder.keys ?? (await finder.find());
       const request = { keys, takes, chargeByUs, fallback: view.fallback(), shadow };
-      return script(request, deadlineAtMs);
+      const reply = await script(request);
+      if (expired && reply.status === 'ok') stats.overtaken += 1;
+      return reply;
+    });
+    return reply.catch((error) => {
+      expired = true;
+      throw error;
     });
   }
 
-  async function script(
-    request: TakeCall & { keys: LimiterKeys },
-    deadlineAtMs: number,
-  ): Promise<TakeReply> {
+  async function script(request: TakeCall): Promise<TakeReply> {
     const sentMs = clock.monotonicMs();
     stats.calls += 1;
     const reply = await takeScript(redis, request);
-    const receivedMs = clock.monotonicMs();
-    time.learn(reply.nowUs, sentMs, receivedMs);
+    time.learn(reply.nowUs, sentMs, clock.monotonicMs());
     shadow = reply.inForce.mode === 'shadow';
     if (reply.status === 'late' && request.chargeByUs !== null) stats.late += 1;
-    if (reply.status === 'ok' && receivedMs > deadlineAtMs) stats.overtaken += 1;
     options.onReply(reply.inForce);
     return reply;
   }
@@ -151,16 +152,13 @@ export function createTaker(options: TakerOptions): Taker {
     },
     async look() {
       const keys = finder.keys ?? (await finder.find());
-      return script(
-        {
-          keys,
-          takes: [{ subject: null, cost: 0, priority: 'default' }],
-          chargeByUs: null,
-          fallback: view.fallback(),
-          shadow,
-        },
-        Number.POSITIVE_INFINITY,
-      );
+      return script({
+        keys,
+        takes: [{ subject: null, cost: 0, priority: 'default' }],
+        chargeByUs: null,
+        fallback: view.fallback(),
+        shadow,
+      });
     },
   };
 }

@@ -1,13 +1,13 @@
 /** Puts the parts of one limiter together, and keeps its beat of one second. Stage: enforce. */
-import { connect } from '../redis/connect.js';
 import { createKeyFinder } from './address.js';
+import { openConnection } from './connection.js';
 import { createDecider } from './decider.js';
 import type { Finish } from './decision.js';
 import { createFlush } from './flush.js';
 import { createInFlight } from './in-flight.js';
 import { createInForceView } from './in-force.js';
 import { createLink, type Link } from './link.js';
-import { type LimiterOptions, type RedisClient, resolveOptions } from './options.js';
+import { type LimiterOptions, resolveOptions } from './options.js';
 import { createPoolGauge } from './pool-gauge.js';
 import { createRecorder } from './recorder.js';
 import { createRedisTime } from './redis-time.js';
@@ -24,12 +24,9 @@ const CLOSE_MS = 500;
 export function createWiring(options: LimiterOptions, processId: string) {
   const resolved = resolveOptions(options);
   const { clock, deadlineMs, name } = resolved;
-  const redis: RedisClient =
-    options.redis ?? connect({ url: options.url, name: 'sdk', hotPath: true });
-  // Its faults are counted and warned of here; without a listener ioredis prints them.
-  const ignoreFaults = () => {};
-  redis.on('error', ignoreFaults);
   const warn = createWarnings(clock, options.onWarning);
+  const connection = openConnection(options, warn);
+  const { redis } = connection;
   const view = createInForceView(resolved);
   const time = createRedisTime();
   const inFlight = createInFlight(resolved.completions);
@@ -118,8 +115,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
       await shares.leave(clock.monotonicMs() + CLOSE_MS);
     }
     link.close();
-    if (options.redis) redis.off('error', ignoreFaults);
-    else redis.disconnect();
+    connection.release();
   }
 
   return { resolved, decider, inFlight, view, stats, pool, warn, link, close };

@@ -345,17 +345,30 @@ test('the group is read from the registry', async () => {
   expect(await admin.exists('flyball:sdk-grouped{payments}:b')).toBe(1);
 });
 
-test('connections are named, and your own client is not closed', async () => {
-  const api = limiter();
-  await api.take();
-  const clients = await admin.client('LIST');
-  expect(clients).toContain(`name=flyball-sdk/${VERSION}`);
+test('limiters of a process share one named connection, and the last one closes it', async () => {
+  const ours = async () =>
+    ((await admin.client('LIST')) as string)
+      .split('\n')
+      .filter((line) => line.includes(`name=flyball-sdk/${VERSION}`)).length;
+  const many = Array.from({ length: 20 }, () => limiter());
+  await Promise.all(many.map((each) => each.take()));
+  expect(await ours()).toBe(1);
+  await Promise.all(many.slice(1).map((each) => each.close()));
+  expect((await many[0]!.take()).source).toBe('unmanaged');
+  await many[0]!.close();
+  await until('the connection is closed', async () => (await ours()) === 0);
+});
+
+test('your own client is used, warned about where it may charge twice, and not closed', async () => {
   const mine = server.client();
   const shared = limiter({ redis: mine });
   expect((await shared.take()).allowed).toBe(true);
+  expect(warnings.map(({ code }) => code)).toContain('FLYBALL_W_CLIENT_RESENDS');
   await shared.close();
   expect(await mine.ping()).toBe('PONG');
   await expect(shared.take()).rejects.toMatchObject({ code: 'FLYBALL_E_ENFORCE_CLOSED' });
+  const prefixed = server.client({ keyPrefix: 'app:' });
+  expect(() => limiter({ redis: prefixed })).toThrow(/keyPrefix "app:"/);
 });
 
 test('new numbers hold from the next call on, without a restart', async () => {

@@ -1,0 +1,87 @@
+/** One connection a process and Redis, shared by its limiters; or the caller's own client. Stage: enforce. */
+import { FlyballTypeError } from '../errors.js';
+import { connect, resolveRedis } from '../redis/connect.js';
+import { show } from './arguments.js';
+import type { LimiterOptions, RedisClient } from './options.js';
+import type { Warn } from './warnings.js';
+
+export interface Connection {
+  readonly redis: RedisClient;
+  /** The last user of a shared connection closes it; a caller's own is left open. */
+  release(): void;
+}
+
+interface Shared {
+  redis: RedisClient;
+  users: number;
+}
+
+const sharedByUrl = new Map<string, Shared>();
+/** Listeners that one limiter adds: `close`, `error`, and `ready` while it waits. */
+const LISTENERS = 3;
+/** Faults are counted and warned of by the limiter; without a listener ioredis prints each. */
+const ignoreFault = () => {};
+
+export function openConnection(
+  options: Pick<LimiterOptions, 'redis' | 'url'>,
+  warn: Warn,
+): Connection {
+  const own = options.redis;
+  if (own !== undefined) checkOwn(own, warn);
+  const url = own === undefined ? resolveRedis({ url: options.url }).url : '';
+  const redis = own ?? share(url);
+  redis.setMaxListeners(redis.getMaxListeners() + LISTENERS);
+  redis.on('error', ignoreFault);
+  let held = true;
+  return {
+    redis,
+    release() {
+      if (!held) return;
+      held = false;
+      redis.setMaxListeners(Math.max(1, redis.getMaxListeners() - LISTENERS));
+      if (own !== undefined) redis.off('error', ignoreFault);
+      else unshare(url);
+    },
+  };
+}
+
+function share(url: string): RedisClient {
+  let shared = sharedByUrl.get(url);
+  if (shared === undefined) {
+    shared = { redis: connect({ url, name: 'sdk', hotPath: true }), users: 0 };
+    sharedByUrl.set(url, shared);
+  }
+  shared.users += 1;
+  return shared.redis;
+}
+
+function unshare(url: string): void {
+  const shared = sharedByUrl.get(url)!;
+  shared.users -= 1;
+  if (shared.users > 0) return;
+  sharedByUrl.delete(url);
+  shared.redis.disconnect();
+}
+
+/** What of a caller's own client would break the limits. */
+function checkOwn(redis: RedisClient, warn: Warn): void {
+  const client = 'options' in redis ? (redis.options as OwnOptions) : {};
+  if (client.keyPrefix) {
+    throw new FlyballTypeError(
+      'FLYBALL_E_ENFORCE_OPTION',
+      `redis has keyPrefix ${show(client.keyPrefix)}, which would hide its keys from the daemon. Give a client without it; createLimiter's own \`prefix\` sets the keys' prefix.`,
+    );
+  }
+  // A cluster client sends again by its own rules, below the limiter's reach.
+  if (client.autoResendUnfulfilledCommands === true) {
+    warn(
+      'FLYBALL_W_CLIENT_RESENDS',
+      'your Redis client sends unanswered commands again when it reconnects, so a take may be charged twice if that is quicker than the deadline. Set autoResendUnfulfilledCommands: false.',
+    );
+  }
+}
+
+interface OwnOptions {
+  keyPrefix?: string;
+  autoResendUnfulfilledCommands?: boolean;
+}
