@@ -17,6 +17,8 @@ export interface DaemonConfig {
   leaseMs: number;
   /** How often policy files are read again. */
   reloadMs: number;
+  /** Time one policy file may take to load. */
+  policyDeadlineMs: number;
   /** Longest wait for Redis at start. */
   redisWaitMs: number;
   httpHost: string;
@@ -48,6 +50,7 @@ const FIELDS = {
   FLYBALL_TICK_MS: whole(20, 60_000).default(1000),
   FLYBALL_LEASE_MS: whole(100, 600_000).default(5000),
   FLYBALL_RELOAD_MS: whole(50, 600_000).default(2000),
+  FLYBALL_POLICY_DEADLINE_MS: whole(100, 600_000).default(10_000),
   FLYBALL_REDIS_WAIT_MS: whole(100, 600_000).default(10_000),
   FLYBALL_HTTP_HOST: z.string().min(1, 'is empty').default('127.0.0.1'),
   FLYBALL_HTTP_PORT: whole(0, 65_535).default(9464),
@@ -101,6 +104,7 @@ export function readConfig(
     tickMs: e.FLYBALL_TICK_MS,
     leaseMs: e.FLYBALL_LEASE_MS,
     reloadMs: e.FLYBALL_RELOAD_MS,
+    policyDeadlineMs: e.FLYBALL_POLICY_DEADLINE_MS,
     redisWaitMs: e.FLYBALL_REDIS_WAIT_MS,
     httpHost: e.FLYBALL_HTTP_HOST,
     httpPort: e.FLYBALL_HTTP_PORT,

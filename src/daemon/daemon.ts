@@ -36,9 +36,6 @@ export interface Daemon {
   close(): Promise<void>;
 }
 
-/** Time one policy file may take to load, at start and later. */
-const POLICY_DEADLINE_MS = 10_000;
-
 /** Starts in an order that leaves nothing behind when a step fails: files, Redis, HTTP, adoption, loop. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, env, log, embedded = true, once = false, clock = systemClock } = options;
@@ -47,7 +44,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const metrics = createMetrics(config.name);
   const policies = createPolicyFiles({
     paths: config.policies,
-    deadlineMs: POLICY_DEADLINE_MS,
+    deadlineMs: config.policyDeadlineMs,
     log,
     metrics,
   });

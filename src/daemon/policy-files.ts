@@ -1,6 +1,6 @@
 /** The policy files of this daemon, watched by content; a broken one is told and changes nothing. Stage: daemon. */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatFault, type PolicyFault } from '../errors.js';
 import type { Logger } from '../log.js';
@@ -8,7 +8,7 @@ import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
 import type { Metrics } from '../report/metrics.js';
 
 export interface PolicyFiles {
-  /** By limiter, as last loaded without fault; a file that broke later keeps its last good version here. */
+  /** By limiter, as last loaded without fault: a file that broke later keeps its last good version here, one that is gone does not. */
   readonly files: ReadonlyMap<string, LoadedPolicy>;
   /** Faults of the last reading. */
   readonly faults: readonly PolicyFault[];
@@ -44,6 +44,14 @@ export function createPolicyFiles(options: {
       const { name } = loaded.policy.limiter;
       if (files.get(name)?.hash !== loaded.hash) changed.push(loaded);
       files.set(name, loaded);
+    }
+    for (const [name, { file }] of files) {
+      if (existsSync(file)) continue;
+      files.delete(name);
+      log.warn(
+        { event: 'policy_file_gone', limiter: name, file },
+        `${file} is gone; the adopted policy of ${name} stays in force.`,
+      );
     }
     return changed;
   }
