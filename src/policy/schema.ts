@@ -120,7 +120,7 @@ export const controlSchema = z.discriminatedUnion('law', [
   }),
   z.strictObject({
     law: z.literal('step'),
-    /** Average response time above which, for `slowFor`, the rate is multiplied by `down`. Defaults 500 ms, 30 s, 0.8. */
+    /** Average response time above which, for `slowFor`, the rate is × `down`. Defaults 500 ms, 30 s, 0.8. */
     slowAboveMs: time({ min: 1 }).default(500),
     slowFor: time({ min: 1000 }).default(30_000),
     down: factor({ above: 0, below: 1 }).default(0.8),
@@ -130,7 +130,7 @@ export const controlSchema = z.discriminatedUnion('law', [
     up: factor({ above: 1 }).default(1.1),
     /** Answers in a minute below which it proves nothing. Default 10. */
     minAnswersPerMinute: number('answers', { above: 0 }).default(10),
-    /** Database waits above which, for `dbWaitsFor`, the rate goes down too, and does not go up. Default: not watched. */
+    /** Database waits above which, for `dbWaitsFor`, the rate is × `down`, and no raise meanwhile. Default: none. */
     dbWaitsAbove: number('waits', { min: 0 }).optional(),
     dbWaitsFor: time({ min: 1000 }).default(30_000),
   }),
