@@ -20,7 +20,8 @@ export default definePolicy({
     upstream: upstreamErrors('SYSTEMERROR'),
   },
   objective: {
-    p95: { below: '250ms' },
+    // A checkout alone takes 120 ms, and 240 ms when the database is at half speed: below that no limit helps.
+    p95: { below: '400ms' },
     errors: { below: '1%' },
     dbWait: { below: 5 },
   },
