@@ -92,7 +92,7 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
     if (drained) {
       if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, TUNING.graveEffect);
       const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * effect * over));
-      const base = Math.min(cap, 1.05 * Math.max(observed, traffic.inFlightNow ?? 0));
+      const base = Math.min(cap, inForce, 1.05 * Math.max(observed, traffic.inFlightNow ?? 0));
       cap = base * factor;
       reason = 'law_cut';
       sinceCutMs = 0;
@@ -100,6 +100,7 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
       if (ceiling < 0.8 * rate) rate = Math.max(bounds.rate.min, ceiling);
     }
   } else if (over < -TUNING.calm) {
+    cap = Math.max(cap, inForce);
     if (capBinds) {
       cap *= Math.exp(TUNING.growPower * seconds * -over * clamp(2 * slope, 0.1, 1));
       reason = 'law_raise';
@@ -112,7 +113,7 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
       reason = 'law_raise';
     }
   }
-  cap = clamp(cap, range.min, range.max);
+  cap = clamp(reason === 'law_cut' || reason === 'law_raise' ? cap : inForce, range.min, range.max);
   return {
     memory: {
       cap,
