@@ -25,6 +25,7 @@ export {
 } from './estimate/estimate.js';
 export { guard } from './guard/guard.js';
 export { turn } from './guard/turn.js';
+export { type ParseResult, parsePolicy, resolvePolicy } from './policy/parse.js';
 export { type Policy, type PolicyInput, policySchema } from './policy/schema.js';
 export type {
   Missing,
