@@ -2,6 +2,9 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
+import { applyVerb } from '../../src/actuate/verbs/apply.js';
+import { pin } from '../../src/actuate/verbs/pin.js';
+import type { Planner, VerbPlan } from '../../src/actuate/verbs/plan.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { lease, take } from '../../src/redis/scripts.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
@@ -234,6 +237,62 @@ describe('every verb', () => {
     expect((await mustRead(redis, checkout)).holdBreaker).toBe(1);
     await run('release checkout --yes');
     expect((await mustRead(redis, checkout)).holdBreaker).toBe(0);
+  });
+});
+
+describe('what moved while a person was reading', () => {
+  const apply = (planner: Planner, meanwhile: (asked: number) => Promise<unknown>) => {
+    const previews: VerbPlan[] = [];
+    const outcome = applyVerb(redis, checkout, planner, {
+      actor: 'ada@host (unverified)',
+      dryRun: false,
+      nowMs: Date.now,
+      async approve(plan) {
+        previews.push(plan);
+        await meanwhile(previews.length);
+        return true;
+      },
+    });
+    return { previews, outcome };
+  };
+
+  test('a moved rate does not bring a pin to ask again: its own numbers stand', async () => {
+    const authority = await owner();
+    const { previews, outcome } = apply(pin({ rate: 50 }, HOUR), () =>
+      lawWrite(redis, checkout, authority, { rate: 130 }),
+    );
+    expect(await outcome).toMatchObject({ status: 'done', revision: 3 });
+    expect(previews).toHaveLength(1);
+    const { entries } = await readEntries(redis, checkout, { revision: 3 });
+    expect(entries[0]!.body).toMatchObject({ before: { rate: 130 }, after: { rate: 50 } });
+  });
+
+  test('a breaker that opened meanwhile does: the person sees the new plan', async () => {
+    const { previews, outcome } = apply(pin({ rate: 50 }, HOUR), async (asked) => {
+      if (asked === 1) await run('trip checkout --hold --yes');
+    });
+    expect(await outcome).toMatchObject({ status: 'done' });
+    expect(previews.map((plan) => plan.after.state)).toEqual(['closed', 'open']);
+    expect(await mustRead(redis, checkout)).toMatchObject({ state: 'open', rate: 50 });
+  });
+
+  test("another person's hold made meanwhile is shown before it is replaced", async () => {
+    const { previews, outcome } = apply(pin({ rate: 50 }, HOUR), async (asked) => {
+      if (asked === 1) await run('pin checkout --rate 30 --for 3h --yes');
+    });
+    expect(await outcome).toMatchObject({ status: 'done', revision: 3 });
+    expect(previews.map((plan) => plan.before.rate)).toEqual([100, 30]);
+  });
+
+  test('someone who writes without end is an error, and nothing was written', async () => {
+    let n = 0;
+    const planner: Planner = (facts) => {
+      const plan = pin({ rate: 50 }, HOUR)(facts);
+      return { ...plan, after: { ...(plan as VerbPlan).after, rate: n++ } } as VerbPlan;
+    };
+    const { outcome } = apply(planner, async () => {});
+    await expect(outcome).rejects.toThrow(/changed by others again and again.*Nothing was written/);
+    expect(await redis.xlen(limiterKeys(checkout).audit)).toBe(1);
   });
 });
 

@@ -5,8 +5,10 @@ import { type LimiterAddress, limiterKeys } from '../../redis/keys.js';
 import { type RedisClient, readParams, write } from '../actuator.js';
 import type { Facts, Planner, VerbPlan } from './plan.js';
 
-/** A busy autopilot writes about once a second; a person's write takes milliseconds, so one retry is rare already. */
-const ATTEMPTS = 10;
+/** How often a person is shown a changed plan before we give up. */
+const MAX_PREVIEWS = 10;
+/** A person's write takes milliseconds and wins against any writer that pauses; this bounds a race with one that does not. */
+const CONTEND_MS = 15_000;
 
 export interface ApplyOptions {
   /** `user@host (unverified)`. */
@@ -33,15 +35,19 @@ export async function applyVerb(
   planner: Planner,
   options: ApplyOptions,
 ): Promise<VerbOutcome> {
-  let approved: VerbPlan | undefined;
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  let approved: { plan: VerbPlan; facts: Facts } | undefined;
+  let previews = 0;
+  let giveUpAtMs = Number.POSITIVE_INFINITY;
+  while (previews <= MAX_PREVIEWS && performance.now() < giveUpAtMs) {
     const facts = await readFacts(redis, address, options);
     const plan = planner(facts);
     if (plan.kind === 'nothing') return { status: 'nothing', sentence: plan.sentence };
     if (options.dryRun) return { status: 'dry-run', plan, facts };
-    if (approved === undefined || !sameMeaning(approved, plan)) {
+    if (approved === undefined || !stillMeant(approved, plan, facts)) {
       if (!(await options.approve(plan, facts))) return { status: 'declined', plan, facts };
-      approved = plan;
+      approved = { plan, facts };
+      previews += 1;
+      giveUpAtMs = performance.now() + CONTEND_MS;
       // The person took their time: read once more, so that a hold runs from now and stale numbers are not written.
       continue;
     }
@@ -81,7 +87,7 @@ export async function applyVerb(
   }
   throw new FlyballError(
     'FLYBALL_E_ACTUATE_CONTENDED',
-    `${address.name} was changed by others ${ATTEMPTS} times while this was being written. Nothing was written; look at \`flyball audit ${address.name}\` and try again.`,
+    `${address.name} was changed by others again and again while this was being written. Nothing was written; look at \`flyball audit ${address.name}\` and try again.`,
   );
 }
 
@@ -121,7 +127,18 @@ export async function readPolicy(
   }
 }
 
-/** Would the write still do what the person said yes to? */
-function sameMeaning(a: VerbPlan, b: VerbPlan): boolean {
-  return a.agreed.every((key) => a.after[key] === b.after[key]);
+/** Would the write still do what the person said yes to? Another person's hold made meanwhile is news as well. */
+function stillMeant(
+  approved: { plan: VerbPlan; facts: Facts },
+  plan: VerbPlan,
+  facts: Facts,
+): boolean {
+  const { params: then } = approved.facts;
+  const { params: now } = facts;
+  return (
+    plan.agreed.every((key) => approved.plan.after[key] === plan.after[key]) &&
+    then.pinnedUntil === now.pinnedUntil &&
+    then.frozenUntil === now.frozenUntil &&
+    then.heldBy === now.heldBy
+  );
 }
