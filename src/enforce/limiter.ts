@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { FlyballError } from '../errors.js';
 import type { FallbackNumbers, Priority } from '../redis/calls.js';
+import type { Mode } from '../redis/params.js';
 import {
   checkCost,
   checkOnRedisError,
@@ -53,8 +54,8 @@ export interface Limiter {
   subjectFor(attributes: Attributes, ip: string): string | null;
   /** Attributes that the template needs, beside `ip`. */
   readonly attributes: readonly string[];
-  /** Numbers in force as last seen, else those that were given. Subject rate -1: no subject bucket. */
-  numbers(): FallbackNumbers & { mode: 'off' | 'shadow' | 'recommend' | 'auto' };
+  /** Numbers in force as last seen, else those that were given, else null. Subject rate -1: no subject bucket. */
+  numbers(): (FallbackNumbers & { mode: Mode }) | null;
   stats(): LimiterStats;
   /** Sends the last telemetry, gives the in-flight share back, closes the connection unless it is yours. */
   close(): Promise<void>;
@@ -126,7 +127,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       );
       return `ip:${ip}`;
     },
-    numbers: () => ({ ...(view.current ?? view.fallback()), mode: view.mode }),
+    numbers: () =>
+      view.unknown ? null : { ...(view.current ?? view.fallback()), mode: view.mode },
     stats: () => ({
       ...stats.snapshot(),
       calls: stats.calls,

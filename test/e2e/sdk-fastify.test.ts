@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -127,4 +127,26 @@ test('it binds the instance that registers it, and not its siblings', async () =
   expect((await fetch(`${url}/limited`)).status).toBe(200);
   expect((await fetch(`${url}/limited`)).status).toBe(503);
   expect((await fetch(`${url}/free`)).status).toBe(200);
+});
+
+test('a client that left before the decision does not reach the route', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000 });
+  const app = fastify();
+  await app.register(flyball, { limiter: api });
+  (await api.take()).done();
+  let reached = 0;
+  app.get('/', async () => {
+    reached += 1;
+    return 'hello';
+  });
+  const url = await listen(app);
+  server.pause();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('the request arrived', () => api.stats().inFlight === 1);
+  socket.destroy();
+  await new Promise((ok) => socket.once('close', ok));
+  server.resume();
+  await until('its place came back', () => api.stats().inFlight === 0);
+  expect(reached).toBe(0);
 });

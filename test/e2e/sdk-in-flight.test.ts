@@ -6,6 +6,7 @@ import {
   type LimiterOptions,
   type TakeDecision,
 } from '../../src/index.js';
+import { limiterKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { type SdkChild, startSdkChild } from '../support/sdk-child.js';
@@ -91,8 +92,26 @@ test('a new revision brings a new share', async () => {
   await Promise.all([api.take(), api.take()]);
   await setParams(admin, api, { inFlightMax: 40 });
   await api.peek();
-  expect(api.numbers().inFlightMax).toBe(40);
+  expect(api.numbers()?.inFlightMax).toBe(40);
   await until('the share grew', () => api.stats().share === 40);
+});
+
+test('a process that was stopped for longer than a share lives asks before it admits', async () => {
+  const clock = {
+    skewMs: 0,
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now() + clock.skewMs,
+  };
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 5 }, { clock });
+  (await api.take()).done();
+  // Meanwhile another process holds nearly all of the cap.
+  const keys = limiterKeys(api);
+  const far = String((Date.now() + 60_000) * 1000);
+  await admin.hset(keys.inFlight, 'other', `4 4 1 ${far}`);
+  clock.skewMs += 2_500;
+  const taken: TakeDecision[] = [];
+  for (let i = 0; i < 3; i++) taken.push(await api.take());
+  expect(taken.map(({ reason }) => reason)).toEqual(['ok', 'in_flight', 'in_flight']);
 });
 
 test('shadow: a full cap admits, and counts what it would have denied', async () => {

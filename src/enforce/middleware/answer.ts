@@ -56,7 +56,7 @@ export function answerHeaders(
   legacy = false,
 ): Record<string, string> {
   const numbers = limiter.numbers();
-  if (numbers.mode === 'shadow' || numbers.mode === 'off') return {};
+  if (numbers === null || numbers.mode === 'shadow' || numbers.mode === 'off') return {};
   // Decided without Redis: what is left fleet-wide is not known, so nothing is claimed.
   if (decision.allowed && decision.source !== 'redis' && decision.source !== 'unmanaged') return {};
   return headersOf(limiter.name, decision, numbers, { legacy });

@@ -25,6 +25,7 @@ export interface ReplyLike {
   code(status: number): this;
   header(name: string, value: string): this;
   send(payload?: unknown): this;
+  hijack(): this;
 }
 export interface FastifyLike<Req, Reply> {
   decorateRequest(name: 'flyball', value: null): unknown;
@@ -48,12 +49,16 @@ export async function flyball<Req extends RequestLike, Reply extends ReplyLike>(
   app.decorateRequest('flyball', null);
   app.addHook('onRequest', async (request, reply) => {
     const decision = await takeFor(limiter, options, request, request.raw);
-    if (isGone(request.raw, reply.raw)) return decision.done('cancelled');
+    if (isGone(request.raw, reply.raw)) {
+      decision.done('cancelled');
+      // Nobody is there to answer: the route must not run.
+      return reply.hijack();
+    }
+    if (decision.allowed) watchResponse(reply.raw, decision);
     const headers = answerHeaders(limiter, decision, options.legacy);
     for (const name in headers) reply.header(name, headers[name]!);
     if (decision.allowed) {
       request.flyball = decision;
-      watchResponse(reply.raw, decision);
       return;
     }
     const { status, contentType, problem } = denial(limiter, decision);
