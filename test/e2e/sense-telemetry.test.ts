@@ -1,9 +1,10 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../src/clock.js';
+import { createLimiter } from '../../src/enforce/limiter.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
-import { binOf } from '../../src/sense/histogram.js';
+import { binOf, countBins } from '../../src/sense/histogram.js';
 import type { TelemetryReading } from '../../src/sense/readings.js';
 import { createTelemetrySource } from '../../src/sense/telemetry.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
@@ -132,6 +133,45 @@ test('a whole report comes through', async () => {
   expect(got.oldestMs).toBeGreaterThan(740);
   expect(got.oldestMs).toBeLessThan(760);
   expect(got.toMs).toBeGreaterThan(got.fromMs);
+});
+
+test('what the SDK reports is what is read', async () => {
+  const telemetry = source();
+  await telemetry.read();
+  const limiter = createLimiter({ name: 'checkout', rate: 1000, capacity: 1000, url: server.url });
+  limiter.reportPool(3);
+  const outcomes = ['ok', 'ok', 'ok', 'failed', 'timed_out', 'cancelled'] as const;
+  for (const outcome of outcomes) {
+    // The limiter may still be connecting: what Redis decided or not is not the matter here.
+    const decision = await limiter.take();
+    decision.done(outcome, outcome === 'failed' ? { code: 'SYSTEM ERROR', upstream: 'pay' } : {});
+  }
+  const open = await limiter.take();
+  const seen: TelemetryReading[] = [];
+  await expect
+    .poll(
+      async () => {
+        const { reading } = await telemetry.read();
+        if (reading.kind === 'telemetry') seen.push(reading);
+        return seen.reduce((sum, { offered }) => sum + offered, 0);
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(7);
+  const sum = (pick: (reading: TelemetryReading) => number) =>
+    seen.reduce((total, reading) => total + pick(reading), 0);
+  expect(sum((r) => r.ok)).toBe(3);
+  expect(sum((r) => r.failed)).toBe(2);
+  expect(sum((r) => r.timedOut)).toBe(1);
+  expect(sum((r) => r.cancelled)).toBe(1);
+  expect(sum((r) => r.codes.SYSTEM_ERROR ?? 0)).toBe(1);
+  expect(sum((r) => r.upstreams.pay?.failed ?? 0)).toBe(1);
+  expect(sum((r) => countBins(r.latency))).toBe(5);
+  const last = seen.at(-1)!;
+  expect(last).toMatchObject({ processes: 1, reporting: 1, inFlight: 1, poolWaiting: 3 });
+  open.done('ok');
+  await limiter.close();
+  expect((await reading(telemetry)).ok).toBe(1);
 });
 
 test('C60: alive without traffic is a reading of zeros with no latency; a pool nobody reports is unknown', async () => {
