@@ -26,7 +26,14 @@ export function npmInstalled(root) {
 export async function installNpm(root) {
   const npm = process.env.npm_execpath;
   const command = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
-  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  const args = [
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ];
   const status = await runChild([...command, ...args], { cwd: root, quietStdout: true });
   if (status !== 0) {
     throw new Error(`\`npm ci\` failed (exit ${status}): mend what it says above, then try again.`);
