@@ -14,9 +14,12 @@ export interface PolicyFiles {
   readonly faults: readonly PolicyFault[];
   /** Reads all files; the ones that differ from what was loaded before are returned. */
   load(): Promise<LoadedPolicy[]>;
-  /** Reads again only if some content has changed. */
+  /** Reads again only if some content has changed, or now and then while there are faults. */
   poll(): Promise<LoadedPolicy[]>;
 }
+
+/** A fault may lie in the machine, not the file: it was too busy, or an import was not there yet. */
+const POLLS_UNTIL_RETRY = 15;
 
 const READ = /\.(?:ts|mts|js|mjs|json)$/;
 
@@ -30,12 +33,14 @@ export function createPolicyFiles(options: {
   const files = new Map<string, LoadedPolicy>();
   let faults: readonly PolicyFault[] = [];
   let digest = '';
+  let pollsSinceLoad = 0;
 
   async function load(): Promise<LoadedPolicy[]> {
     // Taken first: what changes while files are evaluated is seen by the next poll.
     const read = contentDigest(paths);
     const result = await loadPolicies(paths, { deadlineMs });
     digest = read;
+    pollsSinceLoad = 0;
     faults = result.faults;
     metrics.policyLoadSuccess.set(faults.length === 0 ? 1 : 0);
     metrics.policyFaults.set(faults.length);
@@ -63,9 +68,13 @@ export function createPolicyFiles(options: {
     },
     load,
     async poll() {
-      if (contentDigest(paths) === digest) return [];
+      pollsSinceLoad++;
+      const again = faults.length > 0 && pollsSinceLoad >= POLLS_UNTIL_RETRY;
+      if (contentDigest(paths) === digest && !again) return [];
+      const told = new Set(faults.map(formatFault));
       const changed = await load();
       for (const fault of faults) {
+        if (again && told.has(formatFault(fault))) continue;
         log.error(
           { event: 'policy_fault', file: fault.file, field: fault.field },
           `${formatFault(fault)} The adopted policy stays in force.`,

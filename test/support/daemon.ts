@@ -139,7 +139,7 @@ export async function until<T>(
   }
 }
 
-/** A policy file: a law that moves nothing by itself unless `more` says otherwise, and short times when lost. */
+/** A policy file: a law that moves nothing by itself unless `more` says otherwise. */
 export function policyText(
   more = '',
   limiter = "name: 'checkout', rate: 100, capacity: 50, inFlightMax: 20",
@@ -148,7 +148,6 @@ export function policyText(
 export default definePolicy({
   limiter: { ${limiter} },
   bounds: { rate: { min: 20, max: 400 }, inFlight: { min: 2, max: 64 } },
-  whenLost: { after: '600ms', over: '600ms', rate: 40, inFlight: 8 },
   mode: 'auto',
   ${more}
 });
