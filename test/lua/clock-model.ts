@@ -1,0 +1,246 @@
+/**
+ * The token clock written a second time, for tests: one number a bucket, V by adding up the pieces of the rate
+ * between breakpoints, floors from the words of docs/contract.md. Shares no code with the product.
+ */
+
+export interface ModelParams {
+  state: 'closed' | 'open' | 'half-open' | 'recovering';
+  rate: number;
+  capacity: number;
+  subjectRate: number;
+  subjectCapacity: number;
+  subjectFollow: 0 | 1;
+  policyRate: number;
+  minRate: number;
+  maxCapacity: number;
+  probeRate: number;
+  openUntil: number;
+  openForMs: number;
+  validUntil: number;
+  lostAfterMs: number;
+  lostOverMs: number;
+  safeRate: number;
+  pinnedUntil: number;
+  frozenUntil: number;
+}
+
+export type ModelChange = Partial<Omit<ModelParams, 'validUntil'>>;
+
+/** Half of the finest cost: what the script forgives so that rounding never denies. */
+export const SLACK = 5e-7;
+
+export interface ModelAnswer {
+  reason: 'ok' | 'rate' | 'subject' | 'breaker_open' | 'probe_budget' | 'cost_exceeds_capacity';
+  left: number;
+  /** How far the nearest bucket was from deciding the other way. */
+  margin: number;
+}
+
+export class ClockModel {
+  params: ModelParams;
+  accrued = 0;
+  subjectAccrued = 0;
+  floor: number;
+  subjectFloor: number;
+  changedAtUs: number;
+  readonly marks = new Map<string, number>();
+
+  constructor(params: ModelParams, nowUs: number) {
+    this.params = { ...params };
+    this.changedAtUs = nowUs;
+    this.params.validUntil = Math.max(params.validUntil, Math.floor(nowUs / 1000));
+    this.floor = -params.capacity;
+    this.subjectFloor = -params.subjectCapacity;
+  }
+
+  /** Open by the clock: not yet over, and not further ahead than it was ever set. */
+  isOpen(nowUs: number): boolean {
+    const { state, openUntil, openForMs } = this.params;
+    if (state !== 'open') return false;
+    if (openUntil < 0) return true;
+    const leftMs = openUntil - nowUs / 1000;
+    return leftMs > 0 && leftMs <= openForMs;
+  }
+
+  glideFromUs(): number {
+    const { pinnedUntil, frozenUntil, validUntil, openUntil, state, lostAfterMs } = this.params;
+    const holds = [pinnedUntil, frozenUntil, ...(state === 'open' ? [openUntil] : [])];
+    if (holds.includes(-1)) return Number.POSITIVE_INFINITY;
+    return (Math.max(validUntil, ...holds) + lostAfterMs) * 1000;
+  }
+
+  isGliding(nowUs: number): boolean {
+    return nowUs >= this.glideFromUs();
+  }
+
+  stateAt(nowUs: number): ModelParams['state'] {
+    const stopped = this.params.state === 'open' || this.params.state === 'half-open';
+    if (!stopped || this.isOpen(nowUs)) return this.params.state;
+    return this.isGliding(nowUs) ? 'recovering' : 'half-open';
+  }
+
+  private glided(from: number, to: number, nowUs: number): number {
+    const start = this.glideFromUs();
+    if (nowUs < start) return from;
+    const over = this.params.lostOverMs * 1000;
+    const share = over === 0 ? 1 : Math.min(1, (nowUs - start) / over);
+    return from + (to - from) * share;
+  }
+
+  rateAt(nowUs: number): number {
+    if (this.isOpen(nowUs)) return 0;
+    const { state, probeRate, rate, safeRate } = this.params;
+    const stopped = state === 'open' || state === 'half-open';
+    return this.glided(stopped ? probeRate : rate, safeRate, nowUs);
+  }
+
+  /** A subject's bucket follows the target of the rate, never the breaker. */
+  subjectRateAt(nowUs: number): number {
+    const { subjectRate, subjectFollow, rate, safeRate, policyRate } = this.params;
+    if (subjectRate < 0) return 0;
+    return subjectFollow
+      ? (subjectRate * this.glided(rate, safeRate, nowUs)) / policyRate
+      : subjectRate;
+  }
+
+  capacityAt(nowUs: number): number {
+    const { capacity, probeRate } = this.params;
+    const state = this.stateAt(nowUs);
+    const narrow = Math.min(capacity, Math.max(1, probeRate));
+    if (state === 'half-open') return narrow;
+    const probing = this.params.state === 'open' || this.params.state === 'half-open';
+    return probing && state === 'recovering' ? this.glided(narrow, capacity, nowUs) : capacity;
+  }
+
+  /** ∫ rate from `from` to `to`: it is linear between breakpoints, so the middle of each piece is exact. */
+  paid(rateAt: (us: number) => number, from: number, to: number): number {
+    const { openUntil, lostOverMs } = this.params;
+    const glide = this.glideFromUs();
+    const points = [openUntil * 1000, glide, glide + lostOverMs * 1000]
+      .filter((each) => each > from && each < to)
+      .sort((a, b) => a - b);
+    let sum = 0;
+    let at = from;
+    for (const point of [...points, to]) {
+      sum += rateAt((at + point) / 2) * (point - at);
+      at = point;
+    }
+    return sum / 1e6;
+  }
+
+  private clock(accrued: number, rateAt: (us: number) => number, nowUs: number): number {
+    const { changedAtUs } = this;
+    if (nowUs < changedAtUs) return accrued - (rateAt(nowUs) * (changedAtUs - nowUs)) / 1e6;
+    return accrued + this.paid(rateAt, changedAtUs, nowUs);
+  }
+
+  v(nowUs: number): number {
+    return this.clock(this.accrued, (us) => this.rateAt(us), nowUs);
+  }
+
+  subjectV(nowUs: number): number {
+    return this.clock(this.subjectAccrued, (us) => this.subjectRateAt(us), nowUs);
+  }
+
+  /** Seconds a bucket takes to fill at the slowest the limits go by themselves. */
+  private slowest(p: ModelParams): { total: number; subject: number } {
+    const least = (...rates: number[]) => Math.min(...rates.filter((each) => each > 0));
+    const total =
+      Math.max(p.capacity, p.maxCapacity) / least(p.minRate, p.probeRate, p.safeRate, p.rate);
+    const scale = p.subjectFollow ? least(p.minRate, p.safeRate, p.rate) / p.policyRate : 1;
+    return { total, subject: p.subjectCapacity / (p.subjectRate * scale) };
+  }
+
+  /** A write: clocks are paid up, what time alone has changed is made plain, floors keep it from minting. */
+  change(change: ModelChange, nowUs: number): void {
+    const was = { ...this.params };
+    const wasState = this.stateAt(nowUs);
+    const wasCapacity = this.capacityAt(nowUs);
+    const v = this.v(nowUs);
+    const subjectV = this.subjectV(nowUs);
+    const wasSlow = this.slowest(was);
+    const nowMs = Math.floor(nowUs / 1000);
+    const p: ModelParams = { ...was, state: wasState };
+    if (this.isGliding(nowUs)) p.rate = this.rateAt(nowUs);
+    Object.assign(p, change);
+    const trip = p.state === 'open' && wasState !== 'open';
+    if (p.state !== 'open') p.openUntil = 0;
+    else if (change.openUntil === undefined) {
+      if (trip) p.openUntil = nowMs + p.openForMs;
+      else if (p.openUntil !== -1) p.openUntil = Math.min(p.openUntil, nowMs + p.openForMs);
+    } else if (p.openUntil !== -1) p.openForMs = Math.max(p.openForMs, p.openUntil - nowMs);
+    p.validUntil = Math.max(p.validUntil, nowMs);
+
+    const floors = [Math.min(this.floor, v)];
+    const subjectFloors = [Math.min(this.subjectFloor, subjectV)];
+    const narrow = Math.min(p.capacity, Math.max(1, p.probeRate));
+    const room = p.state === 'half-open' ? narrow : p.capacity;
+    if (room > wasCapacity) floors.push(v - wasCapacity);
+    if (p.subjectCapacity > was.subjectCapacity) subjectFloors.push(subjectV - was.subjectCapacity);
+    const slow = this.slowest(p);
+    const toMs = (seconds: number) => Math.ceil(seconds * 1000);
+    const touchesOpen = p.state === 'open' || wasState === 'open';
+    const stops = p.rate === 0 && was.rate > 0;
+    if (touchesOpen || stops || toMs(slow.total) > toMs(wasSlow.total)) floors.push(v);
+    if (p.subjectFollow && stops) subjectFloors.push(subjectV);
+    if (toMs(slow.subject) > toMs(wasSlow.subject)) subjectFloors.push(subjectV);
+
+    this.params = p;
+    this.accrued = v;
+    this.subjectAccrued = subjectV;
+    this.changedAtUs = nowUs;
+    this.floor = Math.max(...floors);
+    this.subjectFloor = Math.max(...subjectFloors);
+  }
+
+  /** The heartbeat: only the autopilot's word is renewed; false when it comes too late. */
+  beat(leaseMs: number, nowUs: number): boolean {
+    if (this.isGliding(nowUs) || nowUs < this.changedAtUs) return false;
+    this.params.validUntil = Math.floor(nowUs / 1000) + leaseMs;
+    return true;
+  }
+
+  /** From where a bucket's tokens count; a mark ahead of the clock is brought back to it. */
+  private base(name: string, v: number, capacity: number, floor: number): number {
+    const mark = Math.min(this.marks.get(name) ?? Number.NEGATIVE_INFINITY, v);
+    return Math.max(mark, v - capacity, floor > v + SLACK ? Number.NEGATIVE_INFINITY : floor);
+  }
+
+  take(subject: string | null, cost: number, nowUs: number): ModelAnswer {
+    const { params } = this;
+    const v = this.v(nowUs);
+    const subjectV = this.subjectV(nowUs);
+    const capacity = this.capacityAt(nowUs);
+    const state = this.stateAt(nowUs);
+    const own = subject !== null && params.subjectRate >= 0;
+    const base = this.base('', v, capacity, this.floor);
+    const ownBase = own
+      ? this.base(subject, subjectV, params.subjectCapacity, this.subjectFloor)
+      : Number.NEGATIVE_INFINITY;
+    const left = v - base;
+    const ownLeft = subjectV - ownBase;
+    const margin = Math.min(Math.abs(left - cost), Math.abs(ownLeft - cost));
+    const rest = Math.min(left, ownLeft);
+    // What lay ahead of the clock is written back, whatever the answer; a peek writes nothing at all.
+    if (cost > 0 && (this.marks.get('') ?? v) > v + SLACK) this.marks.set('', base);
+    if (cost > 0 && own && (this.marks.get(subject) ?? subjectV) > subjectV + SLACK)
+      this.marks.set(subject, ownBase);
+
+    const answer = (reason: ModelAnswer['reason'], after = rest) => ({
+      reason,
+      left: after,
+      margin,
+    });
+    if (cost > params.capacity || (own && cost > params.subjectCapacity)) {
+      return answer('cost_exceeds_capacity');
+    }
+    if (state === 'open') return answer('breaker_open');
+    if (ownLeft + SLACK < cost) return answer('subject');
+    if (left + SLACK < cost) return answer(state === 'half-open' ? 'probe_budget' : 'rate');
+    if (cost > 0) {
+      this.marks.set('', base + cost);
+      if (own) this.marks.set(subject, ownBase + cost);
+    }
+    return answer('ok', rest - cost);
+  }
+}
