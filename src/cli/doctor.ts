@@ -4,6 +4,7 @@ import { EXIT, FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
 import { checkLimiters, checkPolicies, policyPaths } from './doctor-policies.js';
 import { checkRedis, type Finding } from './doctor-redis.js';
+import { describeFault } from './faults.js';
 import type { CliIo, Colours } from './output.js';
 import { cliRedis, type Session, withRedis } from './session.js';
 import { clean } from './text.js';
@@ -27,9 +28,9 @@ async function examine(io: CliIo, paths: string[]): Promise<Finding[]> {
     return await withRedis(io, async (session: Session) => [
       node(),
       { check: 'redis', status: 'ok', message: `answers at ${redactUrl(url)} (from ${source})` },
-      ...(await checkRedis(session.redis, session.prefix)),
-      ...(await checkLimiters(session)),
-      ...(await checkPolicies(io, session, paths)),
+      ...(await contained('redis', () => checkRedis(session.redis, session.prefix))),
+      ...(await contained('limiters', () => checkLimiters(session))),
+      ...(await contained('policies', () => checkPolicies(io, session, paths))),
     ]);
   } catch (error) {
     if (!(error instanceof FlyballError) || !error.code.startsWith('FLYBALL_E_REDIS_')) throw error;
@@ -43,6 +44,16 @@ async function examine(io: CliIo, paths: string[]): Promise<Finding[]> {
       },
       ...(await checkPolicies(io, null, paths)),
     ];
+  }
+}
+
+/** A check that is itself refused is a finding, and the others still run. */
+async function contained(check: string, run: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await run();
+  } catch (error) {
+    const { code, message } = describeFault(error);
+    return [{ check, status: 'fail', message: `${code}: ${message}` }];
   }
 }
 

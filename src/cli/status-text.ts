@@ -125,12 +125,13 @@ function bindsText(view: StatusView): string {
   }
 }
 
-function traffic({ traffic: t }: StatusView): string {
+function traffic({ traffic: t, mode }: StatusView): string {
   if (!t.seen) return 'none reported';
   const denied = Object.entries(t.deniedPerSecond)
     .filter(([, n]) => n > 0)
     .map(([reason, n]) => `${clean(reason)} ${number(n)}/s`);
-  const by = denied.length > 0 ? `; denied by ${denied.join(', ')}` : '';
+  const verb = mode === 'shadow' ? 'would be denied' : 'denied';
+  const by = denied.length > 0 ? `; ${verb} by ${denied.join(', ')}` : '';
   return `${number(t.offeredPerSecond)}/s offered, ${number(t.admittedPerSecond)}/s admitted${by}`;
 }
 

@@ -5,6 +5,7 @@ import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { applyVerb } from '../../src/actuate/verbs/apply.js';
 import { pin } from '../../src/actuate/verbs/pin.js';
 import type { Planner, VerbPlan } from '../../src/actuate/verbs/plan.js';
+import { effective } from '../../src/redis/effective.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { lease, take } from '../../src/redis/scripts.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
@@ -237,6 +238,46 @@ describe('every verb', () => {
     expect((await mustRead(redis, checkout)).holdBreaker).toBe(1);
     await run('release checkout --yes');
     expect((await mustRead(redis, checkout)).holdBreaker).toBe(0);
+  });
+});
+
+describe('I11: the autopilot is lost', () => {
+  const soon = { lostAfterMs: 200, lostOverMs: 200, safeRate: 50, safeInFlight: 6 };
+  const view = async () =>
+    JSON.parse((await run('status checkout --json')).stdout).limiters[0] as {
+      gliding: boolean;
+      inForce: { rate: number; inFlightMax: number };
+    };
+
+  test('limits glide to the safe values; then rollback and pin work and hold; released, they glide again', async () => {
+    await redis.flushall();
+    await seedLimiter(redis, checkout, soon);
+    await expect.poll(view).toMatchObject({ gliding: true, inForce: { rate: 50, inFlightMax: 6 } });
+
+    await run('rollback checkout 1 --yes');
+    await run('pin checkout --in-flight 9 --yes');
+    // Far past the time that a glide would have taken.
+    const [params, nowMs] = [await mustRead(redis, checkout), Date.now() + 60_000];
+    expect(effective(params, nowMs)).toMatchObject({ gliding: false, rate: 100, inFlightMax: 9 });
+
+    const released = await run('release checkout --yes');
+    expect(released.stderr).toMatch(
+      /No daemon is alive: after 0.2 s the limits glide to their safe values/,
+    );
+    const after = await mustRead(redis, checkout);
+    expect(effective(after, after.changedAt / 1000)).toMatchObject({ gliding: false, rate: 100 });
+    await expect.poll(view).toMatchObject({ gliding: true, inForce: { rate: 50, inFlightMax: 6 } });
+  });
+
+  test('a freeze in mid-air keeps what the glide had reached', async () => {
+    await redis.flushall();
+    await seedLimiter(redis, checkout, { ...soon, lostOverMs: 600_000 });
+    await expect.poll(async () => (await view()).gliding).toBe(true);
+    await run('freeze checkout --yes');
+    const params = await mustRead(redis, checkout);
+    expect(params.rate).toBeLessThan(100);
+    expect(params.rate).toBeGreaterThan(90);
+    expect(effective(params, Date.now() + 60_000).rate).toBe(params.rate);
   });
 });
 
