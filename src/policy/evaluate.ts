@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ChildReply } from './load-child.js';
 
+/** A busy machine may need this long to start a process; the file's own deadline begins after that. */
+const START_MS = 30_000;
+
 /**
  * A process and not a worker thread: a thread inside a blocking system call cannot be ended, and would hold
  * up the exit of the daemon; a process always can.
@@ -19,12 +22,17 @@ export function evaluateFile(file: string, deadlineMs: number): Promise<ChildRep
     });
     let reply: ChildReply | undefined;
     let late = false;
-    const deadline = setTimeout(() => {
-      late = true;
-      child.kill('SIGKILL');
-    }, deadlineMs);
+    const endAfter = (ms: number) =>
+      setTimeout(() => {
+        late = true;
+        child.kill('SIGKILL');
+      }, ms);
+    let deadline = endAfter(START_MS);
     child.on('message', (message) => {
-      if (isReply(message)) reply = message;
+      if (message === 'started') {
+        clearTimeout(deadline);
+        deadline = endAfter(deadlineMs);
+      } else if (isReply(message)) reply = message;
     });
     const end = (why: string) => {
       clearTimeout(deadline);

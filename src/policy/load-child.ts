@@ -74,11 +74,12 @@ const [, , file, deadlineMs] = process.argv;
 if (file !== undefined && process.send) {
   // Whoever started this may be gone before its deadline: a file that loops must not outlive it for long.
   new Worker(
-    `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${Number(deadlineMs) + 1000})`,
+    `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${Number(deadlineMs) + 5000})`,
     {
       eval: true,
     },
   );
+  process.send('started');
   const reply = await evaluate(file).catch(
     (error: Error): ChildReply => ({
       kind: 'faults',

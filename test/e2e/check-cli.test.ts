@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { register as registerCheck } from '../../src/cli/check.js';
 import { firstPolicy, register as registerInit } from '../../src/cli/init.js';
 import { createIo } from '../../src/cli/output.js';
 import { loadPolicies } from '../../src/policy/load.js';
+
+// Each file is a process; on a busy machine that takes a while.
+vi.setConfig({ testTimeout: 90_000 });
 
 let dir: string;
 beforeAll(() => {
