@@ -1,6 +1,7 @@
 /** Counts what a process did since the last flush, in numbers and typed arrays: no allocation a request. Stage: enforce. */
 import { FIELD } from '../redis/telemetry-fields.js';
 import { createLatencyBins } from './latency-bins.js';
+import { createNames, createTally, type Tally } from './tally.js';
 
 export type Outcome = 'ok' | 'failed' | 'timed_out' | 'cancelled';
 
@@ -13,9 +14,6 @@ export interface OutcomeInfo {
   dbWaitMs?: number;
 }
 
-/** Distinct codes, upstreams and generations told apart in one second; the rest counts as `other`. */
-const MAX_NAMES = 64;
-
 export interface Recorder {
   offered(): void;
   admitted(): void;
@@ -27,6 +25,24 @@ export interface Recorder {
   drain(add: (field: string, count: number) => void): void;
 }
 
+/** Outcomes of one breaker generation, or of one upstream. */
+interface Outcomes {
+  ok: number;
+  failed: number;
+  codes: Tally;
+}
+
+function createOutcomes(): Outcomes {
+  return { ok: 0, failed: 0, codes: createTally() };
+}
+
+function countOutcome(into: Outcomes, good: boolean, code: string | undefined): void {
+  if (good) into.ok += 1;
+  else into.failed += 1;
+  if (code !== undefined) into.codes.of(code).n += 1;
+}
+
+/** Names become fields only when drained: on a request they are nothing but keys of a map. */
 export function createRecorder(): Recorder {
   let offered = 0;
   let admitted = 0;
@@ -34,50 +50,21 @@ export function createRecorder(): Recorder {
   let failed = 0;
   let timedOut = 0;
   let cancelled = 0;
-  // The generation nearly all outcomes belong to has plain counters; strays go to `named`.
-  let generation = 0;
-  let generationOk = 0;
-  let generationFailed = 0;
   const latency = createLatencyBins();
   const dbWait = createLatencyBins();
-  const named = new Map<string, number>();
-  /** Denials by our own reasons: a closed set. */
-  const denials = new Map<string, number>();
+  const denied = createTally();
+  const wouldDeny = createTally();
+  const upstreams = createNames(createOutcomes);
+  const generations = new Map<number, Outcomes>();
+  let newest: Outcomes = createOutcomes();
+  let newestId = Number.NaN;
 
-  /** Names that callers make up; beyond the limit they count as `other`. */
-  function count(field: string, other: string): void {
-    const seen = named.get(field);
-    if (seen !== undefined) named.set(field, seen + 1);
-    else if (named.size < MAX_NAMES) named.set(field, 1);
-    else named.set(other, (named.get(other) ?? 0) + 1);
-  }
-
-  function failure(code: string, of: number): void {
-    count(FIELD.code(code), FIELD.code('other'));
-    count(FIELD.generationCode(of, code), FIELD.generationCode(of, 'other'));
-  }
-
-  function byUpstream(upstream: string, failedThere: boolean, code: string | undefined): void {
-    if (!failedThere) {
-      count(FIELD.upstreamOk(upstream), FIELD.upstreamOk('other'));
-      return;
-    }
-    count(FIELD.upstreamFailed(upstream), FIELD.upstreamFailed('other'));
-    if (code === undefined) return;
-    count(FIELD.upstreamCode(upstream, code), FIELD.upstreamCode('other', 'other'));
-  }
-
-  function byGeneration(of: number, good: boolean): void {
-    if (of !== generation) {
-      if (generationOk + generationFailed === 0) generation = of;
-      else {
-        const field = good ? FIELD.generationOk(of) : FIELD.generationFailed(of);
-        named.set(field, (named.get(field) ?? 0) + 1);
-        return;
-      }
-    }
-    if (good) generationOk += 1;
-    else generationFailed += 1;
+  function generation(id: number): Outcomes {
+    if (id === newestId) return newest;
+    newest = generations.get(id) ?? createOutcomes();
+    newestId = id;
+    generations.set(id, newest);
+    return newest;
   }
 
   return {
@@ -88,14 +75,12 @@ export function createRecorder(): Recorder {
       admitted += 1;
     },
     denied(reason) {
-      const field = FIELD.denied(reason);
-      denials.set(field, (denials.get(field) ?? 0) + 1);
+      denied.of(reason).n += 1;
     },
     wouldDeny(reason) {
-      const field = FIELD.wouldDeny(reason);
-      denials.set(field, (denials.get(field) ?? 0) + 1);
+      wouldDeny.of(reason).n += 1;
     },
-    outcome(outcome, latencyMs, of, info) {
+    outcome(outcome, latencyMs, id, info) {
       if (outcome === 'cancelled') {
         cancelled += 1;
         return;
@@ -105,13 +90,12 @@ export function createRecorder(): Recorder {
       else if (outcome === 'failed') failed += 1;
       else timedOut += 1;
       latency.add(latencyMs);
-      byGeneration(of, good);
       const code = good
         ? undefined
         : (info?.code ?? (outcome === 'timed_out' ? 'TIMEOUT' : undefined));
-      if (code !== undefined) failure(code, of);
+      countOutcome(generation(id), good, code);
       if (info === undefined) return;
-      if (info.upstream !== undefined) byUpstream(info.upstream, !good, code);
+      if (info.upstream !== undefined) countOutcome(upstreams.of(info.upstream), good, code);
       if (info.dbWaitMs !== undefined && info.dbWaitMs >= 0) dbWait.add(info.dbWaitMs);
     },
     drain(add) {
@@ -124,20 +108,28 @@ export function createRecorder(): Recorder {
       put(FIELD.failed, failed);
       put(FIELD.timedOut, timedOut);
       put(FIELD.cancelled, cancelled);
-      put(FIELD.generationOk(generation), generationOk);
-      put(FIELD.generationFailed(generation), generationFailed);
+      denied.each((reason, { n }) => add(FIELD.denied(reason), n));
+      wouldDeny.each((reason, { n }) => add(FIELD.wouldDeny(reason), n));
       latency.each((bin, n) => add(FIELD.latency(bin), n));
       put(FIELD.latencySumUs, Math.round(latency.sumMs() * 1000));
       dbWait.each((bin, n) => add(FIELD.dbWait(bin), n));
       put(FIELD.dbWaitSumUs, Math.round(dbWait.sumMs() * 1000));
-      for (const [field, n] of named) add(field, n);
-      for (const [field, n] of denials) add(field, n);
+      upstreams.each((upstream, of) => {
+        put(FIELD.upstreamOk(upstream), of.ok);
+        put(FIELD.upstreamFailed(upstream), of.failed);
+        of.codes.each((code, { n }) => add(FIELD.upstreamCode(upstream, code), n));
+      });
+      generations.forEach((of, id) => {
+        put(FIELD.generationOk(id), of.ok);
+        put(FIELD.generationFailed(id), of.failed);
+        of.codes.each((code, { n }) => {
+          add(FIELD.generationCode(id, code), n);
+          add(FIELD.code(code), n);
+        });
+      });
       offered = admitted = ok = failed = timedOut = cancelled = 0;
-      generationOk = generationFailed = 0;
-      latency.clear();
-      dbWait.clear();
-      named.clear();
-      denials.clear();
+      for (const each of [latency, dbWait, denied, wouldDeny, upstreams, generations]) each.clear();
+      newestId = Number.NaN;
     },
   };
 }
