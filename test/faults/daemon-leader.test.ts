@@ -24,7 +24,7 @@ const CUTTING = `
   signals: { p95: { source: 'telemetry', stat: 'latency', of: 0.95 } },
   control: { law: 'step', slowAboveMs: 1, slowFor: '1s', down: 0.95 },
   guards: { deadBand: 0, cooldown: 0, changesPerMinute: 1000 },`;
-const BRIEF = "whenLost: { after: '600ms', over: '600ms', rate: 40, inFlight: 8 },";
+const BRIEF = "whenLost: { after: '3s', over: '1s', rate: 40, inFlight: 8 },";
 // Each test starts real processes, and waits for telemetry, which comes once a second.
 vi.setConfig({ testTimeout: 90_000 });
 let server: TestRedis;
@@ -78,18 +78,24 @@ async function person(change: ParamChange, reason: string): Promise<void> {
 }
 
 async function leaderAndStandby(): Promise<[TestDaemon, TestDaemon]> {
-  const leader = setup.start({ FLYBALL_NAME: 'a' });
+  // Long enough that a busy machine does not make them take turns.
+  const env = { FLYBALL_LEASE_MS: '1500' };
+  const leader = setup.start({ ...env, FLYBALL_NAME: 'a' });
   await leader.line('lease_taken');
-  const standby = setup.start({ FLYBALL_NAME: 'b' });
+  const standby = setup.start({ ...env, FLYBALL_NAME: 'b' });
   await standby.line('started');
   return [leader, standby];
 }
 
 const lawChanges = (daemon: TestDaemon, atLeast: number) =>
-  until(`${atLeast} changes by ${daemon.pid}`, async () => {
-    const found = (await changes()).filter(by(daemon)).filter((e) => e.body.law !== undefined);
-    return found.length >= atLeast && found;
-  });
+  until(
+    `${atLeast} changes by ${daemon.pid}`,
+    async () => {
+      const found = (await changes()).filter(by(daemon)).filter((e) => e.body.law !== undefined);
+      return found.length >= atLeast && found;
+    },
+    60_000,
+  );
 
 async function wholeChain(): Promise<void> {
   expect(await verifyAudit(redis, address)).toMatchObject({ verdict: 'consistent' });
@@ -175,6 +181,7 @@ test('I11: with every daemon killed the limits glide to their safe values; undo 
   await until('a beat', async () => (await redis.exists(keys.status)) === 1);
   for (const daemon of [a, b]) daemon.signal('SIGKILL');
   await Promise.all([a.exited, b.exited]);
+  const written = await redis.xlen(keys.audit);
 
   const fallback = { rate: 1, capacity: 1, inFlightMax: 0, subjectRate: -1, subjectCapacity: 0 };
   const peek = { subject: null, cost: 0, priority: 'default' as const };
@@ -185,7 +192,7 @@ test('I11: with every daemon killed the limits glide to their safe values; undo 
     const now = await inForce();
     return now.gliding && now.rate === 40 && now.inFlightMax === 8;
   });
-  expect(await redis.xlen(keys.audit)).toBe(1); // time passing writes nothing
+  expect(await redis.xlen(keys.audit)).toBe(written); // time passing writes nothing
 
   const nextDay = Date.now() + 86_400_000;
   await person({ rate: 70, inFlightMax: 12, pinnedUntil: nextDay, heldBy: 'kim' }, 'pin');
