@@ -31,7 +31,11 @@ if not now or not charge_by then
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')
 end
 
-local SLACK = 0.0000005 -- half of the finest cost: rounding never denies, and what it grants stays owed
+-- Half of the finest cost, and what a double of the clock's size cannot tell apart: rounding never denies, and
+-- what it grants stays owed.
+local function slack_at(v)
+  return 0.0000005 + math.max(0, v) * 4.4408920985006262e-16
+end
 local NONE = -1e300
 local LONGEST_MS = 315360000000 -- ten years: a retry time beyond it is none
 
@@ -62,8 +66,8 @@ if managed then
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
     open_until, probe_rate = v.openUntil, v.probeRate
     -- A floor ahead of a clock that was set back would deny for as long as the step: it is ignored.
-    floor = v.floor > clock + SLACK and NONE or v.floor
-    subject_floor = v.subjectFloor > subject_clock + SLACK and NONE or v.subjectFloor
+    floor = v.floor > clock + slack_at(clock) and NONE or v.floor
+    subject_floor = v.subjectFloor > subject_clock + slack_at(subject_clock) and NONE or v.subjectFloor
   end
 else
   --- @include lib/unmanaged.lua
@@ -121,7 +125,7 @@ local function read_base(key, mark, v, cap, lowest)
     local m
     if managed then
       m = tonumber(mark)
-      if m and m > v + SLACK then -- ahead of Redis's clock, or of another epoch's
+      if m and m > v + slack_at(v) then -- ahead of Redis's clock, or of another epoch's
         m = v
         strand(key)
       elseif not m or m ~= m then -- left by a call that met no params
@@ -142,6 +146,7 @@ end
 
 local total = read_base(total_key, stored[1], clock, capacity, floor)
 local by_subject = subject_rate >= 0
+local slack, subject_slack = slack_at(clock), slack_at(subject_clock)
 local open, probing = state == 1, state == 2
 for i = 1, takes do
   local arg, key = ARGV[4 + i], KEYS[2 + i]
@@ -170,16 +175,15 @@ for i = 1, takes do
         if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end
       end
     else
-      local short = cost - left
-      if short > SLACK then
+      local short = cost + reserves[arg] - left
+      if cost - left > slack then
         reason = probing and 5 or 2
-      else
-        short = short + reserves[arg]
-        if short > SLACK then reason = 6 end
+      elseif short > slack then
+        reason = 6
       end
       if reason > 0 then
-        if rate > 0 and left + short <= capacity + SLACK then
-          retry = (short - SLACK / 2) / rate * 1000
+        if rate > 0 and left + short <= capacity + slack then
+          retry = (short - slack / 2) / rate * 1000
         else
           retry = -1
         end
@@ -187,10 +191,10 @@ for i = 1, takes do
     end
     if subject then
       local short = cost - (subject_clock - subject)
-      if short > SLACK then
+      if short > subject_slack then
         if reason ~= 4 then reason = 3 end
         if subject_rate > 0 and retry >= 0 then
-          retry = math.max(retry, (short - SLACK / 2) / subject_rate * 1000)
+          retry = math.max(retry, (short - subject_slack / 2) / subject_rate * 1000)
         else
           retry = -1
         end
@@ -217,7 +221,7 @@ for i = 1, takes do
     retry = math.max(1, math.ceil(retry))
   end
   local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3] = reason, left > 0 and math.floor(left + SLACK) or 0, retry
+  reply[n + 1], reply[n + 2], reply[n + 3] = reason, left > 0 and math.floor(left + slack) or 0, retry
 end
 
 -- A mark is a number that reads back to the same bits (%.17g); peeks and denials leave `moved` empty.
@@ -228,7 +232,7 @@ for key in pairs(moved) do
   if managed then
     call('SET', key, string.format('%.17g', base), 'PX', life)
   else
-    call('SET', key, string.format('u:%.17g:%.0f', -base, now), 'PX', life)
+    call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', life)
   end
 end
 return reply

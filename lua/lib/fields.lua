@@ -5,12 +5,13 @@ local FIELDS = {
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',
-  'heldBy', 'fence', 'policyHash',
+  'heldBy', 'fence', 'policyHash', 'keptMs', 'subjectKeptMs',
 }
--- The script alone keeps these: revision and epoch, clocks and floors, the fence and the autopilot's word.
+-- The script alone keeps these: revision and epoch, clocks and floors, the fence, the autopilot's word, and how
+-- long keys are kept.
 local OWN = {
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,
-  floor = true, subjectFloor = true, fence = true, validUntil = true,
+  floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,
 }
 local KNOWN = {}
 for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end

@@ -7,7 +7,7 @@ local function settled(before, now)
   if not before then
     return {
       validUntil = 0, fence = 0, accrued = 0, subjectAccrued = 0, floor = 0, subjectFloor = 0,
-      changedAt = now,
+      changedAt = now, keptMs = 0, subjectKeptMs = 0,
     }, nil
   end
   local e = effective(before, now)
@@ -42,6 +42,9 @@ end
 local function set_floors(before, p, e, refloor)
   if p.accrued > REBASE_AT then p.accrued, p.floor = 0, 0 end
   if p.subjectAccrued > REBASE_AT then p.subjectAccrued, p.subjectFloor = 0, 0 end
+  local shorter, subject_shorter
+  p.keptMs, shorter = kept_ms(p.keptMs, bucket_ttl_ms(p))
+  p.subjectKeptMs, subject_shorter = kept_ms(p.subjectKeptMs, subject_ttl_ms(p))
   if not before then
     local empty = refloor == 'empty' or p.state ~= 'closed'
     p.floor = empty and p.accrued or p.accrued - p.capacity
@@ -62,13 +65,12 @@ local function set_floors(before, p, e, refloor)
     end
   end
   local trip_or_reset = p.state == 'open' or e.state == 'open'
-  if refloor == 'empty' or trip_or_reset
-    or bucket_ttl_ms(p) > bucket_ttl_ms(before) or (p.rate == 0 and before.rate > 0) then
+  if refloor == 'empty' or trip_or_reset or shorter or (p.rate == 0 and before.rate > 0) then
     p.floor = p.accrued
   end
   local stands = p.subjectFollow == 1 and p.rate == 0 and before.rate > 0
   if p.subjectRate >= 0 and (refloor == 'empty' or stands
-    or (before.subjectRate >= 0 and subject_ttl_ms(p) > subject_ttl_ms(before))) then
+    or (before.subjectRate >= 0 and subject_shorter)) then
     p.subjectFloor = p.subjectAccrued
   end
 end

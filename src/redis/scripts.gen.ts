@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '8d0bef49d1c473cdf9d5e30dfd1c1622f05b794b',
+  sha: 'b85dd99419edffbfdd9d8ac476fe9fcc1cbba398',
   lua: "-- flyball actuate\n\
 local function now_us(given)\n\
   if given ~= '' then return tonumber(given) end\n\
@@ -169,12 +169,16 @@ local function bucket_ttl_ms(p)\n\
   )\n\
 end\n\
 local function subject_ttl_ms(p)\n\
-  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  if p.subjectRate < 0 then return 0 end\n\
   local rate = p.subjectRate\n\
   if p.subjectFollow == 1 then\n\
     rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
   end\n\
   return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
 local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
@@ -204,13 +208,13 @@ local function view_of(p, now)\n\
     floor = p.floor,\n\
     reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
     reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
-    ttlMs = bucket_ttl_ms(p),\n\
+    ttlMs = p.keptMs,\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
-    subjectTtlMs = subject_ttl_ms(p),\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
     openUntil = p.openUntil * 1000,\n\
     probeRate = p.probeRate,\n\
     tokens = e.tokens,\n\
@@ -257,11 +261,11 @@ local FIELDS = {\n\
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
-  'heldBy', 'fence', 'policyHash',\n\
+  'heldBy', 'fence', 'policyHash', 'keptMs', 'subjectKeptMs',\n\
 }\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
-  floor = true, subjectFloor = true, fence = true, validUntil = true,\n\
+  floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,\n\
 }\n\
 local KNOWN = {}\n\
 for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end\n\
@@ -395,7 +399,7 @@ local function settled(before, now)\n\
   if not before then\n\
     return {\n\
       validUntil = 0, fence = 0, accrued = 0, subjectAccrued = 0, floor = 0, subjectFloor = 0,\n\
-      changedAt = now,\n\
+      changedAt = now, keptMs = 0, subjectKeptMs = 0,\n\
     }, nil\n\
   end\n\
   local e = effective(before, now)\n\
@@ -427,6 +431,9 @@ end\n\
 local function set_floors(before, p, e, refloor)\n\
   if p.accrued > REBASE_AT then p.accrued, p.floor = 0, 0 end\n\
   if p.subjectAccrued > REBASE_AT then p.subjectAccrued, p.subjectFloor = 0, 0 end\n\
+  local shorter, subject_shorter\n\
+  p.keptMs, shorter = kept_ms(p.keptMs, bucket_ttl_ms(p))\n\
+  p.subjectKeptMs, subject_shorter = kept_ms(p.subjectKeptMs, subject_ttl_ms(p))\n\
   if not before then\n\
     local empty = refloor == 'empty' or p.state ~= 'closed'\n\
     p.floor = empty and p.accrued or p.accrued - p.capacity\n\
@@ -445,13 +452,12 @@ local function set_floors(before, p, e, refloor)\n\
     end\n\
   end\n\
   local trip_or_reset = p.state == 'open' or e.state == 'open'\n\
-  if refloor == 'empty' or trip_or_reset\n\
-    or bucket_ttl_ms(p) > bucket_ttl_ms(before) or (p.rate == 0 and before.rate > 0) then\n\
+  if refloor == 'empty' or trip_or_reset or shorter or (p.rate == 0 and before.rate > 0) then\n\
     p.floor = p.accrued\n\
   end\n\
   local stands = p.subjectFollow == 1 and p.rate == 0 and before.rate > 0\n\
   if p.subjectRate >= 0 and (refloor == 'empty' or stands\n\
-    or (before.subjectRate >= 0 and subject_ttl_ms(p) > subject_ttl_ms(before))) then\n\
+    or (before.subjectRate >= 0 and subject_shorter)) then\n\
     p.subjectFloor = p.subjectAccrued\n\
   end\n\
 end\n\
@@ -546,7 +552,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: '2d9b5ea1c9cbc85b25bce75af3d8911e16311397',
+  sha: 'e574d7686a7e70bb4d34a56060f3cbd80abf7e0a',
   lua: "-- flyball effective\n\
 local function now_us(given)\n\
   if given ~= '' then return tonumber(given) end\n\
@@ -681,12 +687,16 @@ local function bucket_ttl_ms(p)\n\
   )\n\
 end\n\
 local function subject_ttl_ms(p)\n\
-  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  if p.subjectRate < 0 then return 0 end\n\
   local rate = p.subjectRate\n\
   if p.subjectFollow == 1 then\n\
     rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
   end\n\
   return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
 local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
@@ -716,13 +726,13 @@ local function view_of(p, now)\n\
     floor = p.floor,\n\
     reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
     reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
-    ttlMs = bucket_ttl_ms(p),\n\
+    ttlMs = p.keptMs,\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
-    subjectTtlMs = subject_ttl_ms(p),\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
     openUntil = p.openUntil * 1000,\n\
     probeRate = p.probeRate,\n\
     tokens = e.tokens,\n\
@@ -752,7 +762,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '7a9fe1eba53495b92576e7d3163a83703c091d49',
+  sha: '89636f3ddcd738140af52928c5ba3701fc2b133c',
   lua: "-- flyball heartbeat\n\
 local function now_us(given)\n\
   if given ~= '' then return tonumber(given) end\n\
@@ -900,12 +910,16 @@ local function bucket_ttl_ms(p)\n\
   )\n\
 end\n\
 local function subject_ttl_ms(p)\n\
-  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  if p.subjectRate < 0 then return 0 end\n\
   local rate = p.subjectRate\n\
   if p.subjectFollow == 1 then\n\
     rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
   end\n\
   return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
 local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
@@ -935,13 +949,13 @@ local function view_of(p, now)\n\
     floor = p.floor,\n\
     reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
     reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
-    ttlMs = bucket_ttl_ms(p),\n\
+    ttlMs = p.keptMs,\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
-    subjectTtlMs = subject_ttl_ms(p),\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
     openUntil = p.openUntil * 1000,\n\
     probeRate = p.probeRate,\n\
     tokens = e.tokens,\n\
@@ -998,7 +1012,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '5f8edc1fa2e3a373eca06e34f36bc304425abc31',
+  sha: '530bece69fbde2c48de4d4302c591729774c8fca',
   lua: "-- flyball inflight\n\
 local function now_us(given)\n\
   if given ~= '' then return tonumber(given) end\n\
@@ -1146,12 +1160,16 @@ local function bucket_ttl_ms(p)\n\
   )\n\
 end\n\
 local function subject_ttl_ms(p)\n\
-  if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+  if p.subjectRate < 0 then return 0 end\n\
   local rate = p.subjectRate\n\
   if p.subjectFollow == 1 then\n\
     rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
   end\n\
   return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
 local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
@@ -1181,13 +1199,13 @@ local function view_of(p, now)\n\
     floor = p.floor,\n\
     reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
     reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
-    ttlMs = bucket_ttl_ms(p),\n\
+    ttlMs = p.keptMs,\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
-    subjectTtlMs = subject_ttl_ms(p),\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
     openUntil = p.openUntil * 1000,\n\
     probeRate = p.probeRate,\n\
     tokens = e.tokens,\n\
@@ -1377,7 +1395,7 @@ export type TakeArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: 'dc974da9fe1f58b7fbb52402a0f1645987d961ab',
+  sha: 'a373fc57d15a0267e0ada535af02ffc916ad41dd',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #ARGV - 4\n\
@@ -1396,7 +1414,9 @@ if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local SLACK = 0.0000005\n\
+local function slack_at(v)\n\
+  return 0.0000005 + math.max(0, v) * 4.4408920985006262e-16\n\
+end\n\
 local NONE = -1e300\n\
 local LONGEST_MS = 315360000000\n\
 local hot = call('HGET', KEYS[1], 'hot')\n\
@@ -1542,12 +1562,16 @@ if managed then\n\
       )\n\
     end\n\
     local function subject_ttl_ms(p)\n\
-      if p.subjectRate < 0 then return TTL_MARGIN_MS end\n\
+      if p.subjectRate < 0 then return 0 end\n\
       local rate = p.subjectRate\n\
       if p.subjectFollow == 1 then\n\
         rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
       end\n\
       return ttl_ms(p.subjectCapacity, rate)\n\
+    end\n\
+    local function kept_ms(kept, needed)\n\
+      if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+      return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
     end\n\
     local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
     local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
@@ -1577,13 +1601,13 @@ if managed then\n\
         floor = p.floor,\n\
         reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
         reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
-        ttlMs = bucket_ttl_ms(p),\n\
+        ttlMs = p.keptMs,\n\
         subjectSince = p.changedAt,\n\
         subjectAccrued = p.subjectAccrued,\n\
         subjectRate = e.subjectRate,\n\
         subjectCapacity = e.subjectCapacity,\n\
         subjectFloor = p.subjectFloor,\n\
-        subjectTtlMs = subject_ttl_ms(p),\n\
+        subjectTtlMs = p.subjectKeptMs,\n\
         openUntil = p.openUntil * 1000,\n\
         probeRate = p.probeRate,\n\
         tokens = e.tokens,\n\
@@ -1597,8 +1621,8 @@ if managed then\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate = v.openUntil, v.probeRate\n\
-    floor = v.floor > clock + SLACK and NONE or v.floor\n\
-    subject_floor = v.subjectFloor > subject_clock + SLACK and NONE or v.subjectFloor\n\
+    floor = v.floor > clock + slack_at(clock) and NONE or v.floor\n\
+    subject_floor = v.subjectFloor > subject_clock + slack_at(subject_clock) and NONE or v.subjectFloor\n\
   end\n\
 else\n\
   local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
@@ -1680,7 +1704,7 @@ local function read_base(key, mark, v, cap, lowest)\n\
     local m\n\
     if managed then\n\
       m = tonumber(mark)\n\
-      if m and m > v + SLACK then\n\
+      if m and m > v + slack_at(v) then\n\
         m = v\n\
         strand(key)\n\
       elseif not m or m ~= m then\n\
@@ -1700,6 +1724,7 @@ local function read_base(key, mark, v, cap, lowest)\n\
 end\n\
 local total = read_base(total_key, stored[1], clock, capacity, floor)\n\
 local by_subject = subject_rate >= 0\n\
+local slack, subject_slack = slack_at(clock), slack_at(subject_clock)\n\
 local open, probing = state == 1, state == 2\n\
 for i = 1, takes do\n\
   local arg, key = ARGV[4 + i], KEYS[2 + i]\n\
@@ -1728,16 +1753,15 @@ for i = 1, takes do\n\
         if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end\n\
       end\n\
     else\n\
-      local short = cost - left\n\
-      if short > SLACK then\n\
+      local short = cost + reserves[arg] - left\n\
+      if cost - left > slack then\n\
         reason = probing and 5 or 2\n\
-      else\n\
-        short = short + reserves[arg]\n\
-        if short > SLACK then reason = 6 end\n\
+      elseif short > slack then\n\
+        reason = 6\n\
       end\n\
       if reason > 0 then\n\
-        if rate > 0 and left + short <= capacity + SLACK then\n\
-          retry = (short - SLACK / 2) / rate * 1000\n\
+        if rate > 0 and left + short <= capacity + slack then\n\
+          retry = (short - slack / 2) / rate * 1000\n\
         else\n\
           retry = -1\n\
         end\n\
@@ -1745,10 +1769,10 @@ for i = 1, takes do\n\
     end\n\
     if subject then\n\
       local short = cost - (subject_clock - subject)\n\
-      if short > SLACK then\n\
+      if short > subject_slack then\n\
         if reason ~= 4 then reason = 3 end\n\
         if subject_rate > 0 and retry >= 0 then\n\
-          retry = math.max(retry, (short - SLACK / 2) / subject_rate * 1000)\n\
+          retry = math.max(retry, (short - subject_slack / 2) / subject_rate * 1000)\n\
         else\n\
           retry = -1\n\
         end\n\
@@ -1775,7 +1799,7 @@ for i = 1, takes do\n\
     retry = math.max(1, math.ceil(retry))\n\
   end\n\
   local n = #reply\n\
-  reply[n + 1], reply[n + 2], reply[n + 3] = reason, left > 0 and math.floor(left + SLACK) or 0, retry\n\
+  reply[n + 1], reply[n + 2], reply[n + 3] = reason, left > 0 and math.floor(left + slack) or 0, retry\n\
 end\n\
 bases[total_key] = total\n\
 for key in pairs(moved) do\n\
@@ -1784,7 +1808,7 @@ for key in pairs(moved) do\n\
   if managed then\n\
     call('SET', key, string.format('%.17g', base), 'PX', life)\n\
   else\n\
-    call('SET', key, string.format('u:%.17g:%.0f', -base, now), 'PX', life)\n\
+    call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', life)\n\
   end\n\
 end\n\
 return reply\n\

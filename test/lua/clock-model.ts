@@ -26,8 +26,8 @@ export interface ModelParams {
 
 export type ModelChange = Partial<Omit<ModelParams, 'validUntil'>>;
 
-/** Half of the finest cost: what the script forgives so that rounding never denies. */
-export const SLACK = 5e-7;
+/** What the script forgives, so that rounding never denies. */
+const slackAt = (v: number) => 5e-7 + Math.max(0, v) * 2 ** -51;
 
 export interface ModelAnswer {
   reason: 'ok' | 'rate' | 'subject' | 'breaker_open' | 'probe_budget' | 'cost_exceeds_capacity';
@@ -43,6 +43,9 @@ export class ClockModel {
   floor: number;
   subjectFloor: number;
   changedAtUs: number;
+  /** How long keys are kept, at least: set to twice the need whenever it must grow (or is four times too long). */
+  keptMs: number;
+  subjectKeptMs: number;
   readonly marks = new Map<string, number>();
 
   constructor(params: ModelParams, nowUs: number) {
@@ -51,6 +54,9 @@ export class ClockModel {
     this.params.validUntil = Math.max(params.validUntil, Math.floor(nowUs / 1000));
     this.floor = -params.capacity;
     this.subjectFloor = -params.subjectCapacity;
+    const need = this.needMs(params);
+    this.keptMs = 2 * need.total;
+    this.subjectKeptMs = 2 * need.subject;
   }
 
   /** Open by the clock: not yet over, and not further ahead than it was ever set. */
@@ -142,13 +148,17 @@ export class ClockModel {
     return this.clock(this.subjectAccrued, (us) => this.subjectRateAt(us), nowUs);
   }
 
-  /** Seconds a bucket takes to fill at the slowest the limits go by themselves. */
-  private slowest(p: ModelParams): { total: number; subject: number } {
+  /** A second more than a bucket takes to fill at the slowest that the limits go by themselves. */
+  private needMs(p: ModelParams): { total: number; subject: number } {
     const least = (...rates: number[]) => Math.min(...rates.filter((each) => each > 0));
-    const total =
-      Math.max(p.capacity, p.maxCapacity) / least(p.minRate, p.probeRate, p.safeRate, p.rate);
-    const scale = p.subjectFollow ? least(p.minRate, p.safeRate, p.rate) / p.policyRate : 1;
-    return { total, subject: p.subjectCapacity / (p.subjectRate * scale) };
+    const ms = (size: number, rate: number) => Math.ceil((size / rate) * 1000) + 1000;
+    const slowest = least(p.minRate, p.probeRate, p.safeRate, p.rate);
+    const follow = p.subjectFollow ? least(p.minRate, p.safeRate, p.rate) : 1;
+    const subject = p.subjectFollow ? (p.subjectRate * follow) / p.policyRate : p.subjectRate;
+    return {
+      total: ms(Math.max(p.capacity, p.maxCapacity), slowest),
+      subject: p.subjectRate < 0 ? 0 : ms(p.subjectCapacity, subject),
+    };
   }
 
   /** A write: clocks are paid up, what time alone has changed is made plain, floors keep it from minting. */
@@ -158,7 +168,6 @@ export class ClockModel {
     const wasCapacity = this.capacityAt(nowUs);
     const v = this.v(nowUs);
     const subjectV = this.subjectV(nowUs);
-    const wasSlow = this.slowest(was);
     const nowMs = Math.floor(nowUs / 1000);
     const p: ModelParams = { ...was, state: wasState };
     if (this.isGliding(nowUs)) p.rate = this.rateAt(nowUs);
@@ -177,14 +186,17 @@ export class ClockModel {
     const room = p.state === 'half-open' ? narrow : p.capacity;
     if (room > wasCapacity) floors.push(v - wasCapacity);
     if (p.subjectCapacity > was.subjectCapacity) subjectFloors.push(subjectV - was.subjectCapacity);
-    const slow = this.slowest(p);
-    const toMs = (seconds: number) => Math.ceil(seconds * 1000);
+    const need = this.needMs(p);
     const touchesOpen = p.state === 'open' || wasState === 'open';
     const stops = p.rate === 0 && was.rate > 0;
-    if (touchesOpen || stops || toMs(slow.total) > toMs(wasSlow.total)) floors.push(v);
+    if (touchesOpen || stops || need.total > this.keptMs) floors.push(v);
     if (p.subjectFollow && stops) subjectFloors.push(subjectV);
-    if (toMs(slow.subject) > toMs(wasSlow.subject)) subjectFloors.push(subjectV);
+    if (need.subject > this.subjectKeptMs) subjectFloors.push(subjectV);
 
+    const kept = (now: number, needed: number) =>
+      needed > now || now > 4 * needed ? 2 * needed : now;
+    this.keptMs = kept(this.keptMs, need.total);
+    this.subjectKeptMs = kept(this.subjectKeptMs, need.subject);
     this.params = p;
     this.accrued = v;
     this.subjectAccrued = subjectV;
@@ -203,7 +215,7 @@ export class ClockModel {
   /** From where a bucket's tokens count; a mark ahead of the clock is brought back to it. */
   private base(name: string, v: number, capacity: number, floor: number): number {
     const mark = Math.min(this.marks.get(name) ?? Number.NEGATIVE_INFINITY, v);
-    return Math.max(mark, v - capacity, floor > v + SLACK ? Number.NEGATIVE_INFINITY : floor);
+    return Math.max(mark, v - capacity, floor > v + slackAt(v) ? Number.NEGATIVE_INFINITY : floor);
   }
 
   take(subject: string | null, cost: number, nowUs: number): ModelAnswer {
@@ -222,8 +234,8 @@ export class ClockModel {
     const margin = Math.min(Math.abs(left - cost), Math.abs(ownLeft - cost));
     const rest = Math.min(left, ownLeft);
     // What lay ahead of the clock is written back, whatever the answer; a peek writes nothing at all.
-    if (cost > 0 && (this.marks.get('') ?? v) > v + SLACK) this.marks.set('', base);
-    if (cost > 0 && own && (this.marks.get(subject) ?? subjectV) > subjectV + SLACK)
+    if (cost > 0 && (this.marks.get('') ?? v) > v + slackAt(v)) this.marks.set('', base);
+    if (cost > 0 && own && (this.marks.get(subject) ?? subjectV) > subjectV + slackAt(subjectV))
       this.marks.set(subject, ownBase);
 
     const answer = (reason: ModelAnswer['reason'], after = rest) => ({
@@ -235,8 +247,8 @@ export class ClockModel {
       return answer('cost_exceeds_capacity');
     }
     if (state === 'open') return answer('breaker_open');
-    if (ownLeft + SLACK < cost) return answer('subject');
-    if (left + SLACK < cost) return answer(state === 'half-open' ? 'probe_budget' : 'rate');
+    if (ownLeft + slackAt(subjectV) < cost) return answer('subject');
+    if (left + slackAt(v) < cost) return answer(state === 'half-open' ? 'probe_budget' : 'rate');
     if (cost > 0) {
       this.marks.set('', base + cost);
       if (own) this.marks.set(subject, ownBase + cost);
