@@ -30,10 +30,10 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS;
 
-/** Three significant digits, plain. */
+/** Three significant digits; whole numbers from 100 on. */
 export function num(value: number): string {
-  if (!Number.isFinite(value)) return String(value);
-  return String(Number(value.toPrecision(value >= 100 ? Math.ceil(Math.log10(value + 1)) : 3)));
+  if (!Number.isFinite(value)) return 'unknown';
+  return String(Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3)));
 }
 
 /** A signal's value with its unit. */

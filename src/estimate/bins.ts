@@ -1,5 +1,5 @@
 /** Quantiles and sums over log-spaced bins. Stage: estimate. */
-import { type Bins, GAMMA } from '../sense/readings.js';
+import { type Bins, GAMMA, MAX_BIN, MIN_BIN } from '../sense/readings.js';
 
 /** Bins as pairs `[bin, count]` in order of the bin: half the JSON of an object, and ready to walk. */
 export type PackedBins = [bin: number, count: number][];
@@ -8,7 +8,9 @@ export type PackedBins = [bin: number, count: number][];
 export function packBins(bins: Bins): PackedBins {
   const packed: PackedBins = [];
   for (const [bin, count] of Object.entries(bins)) {
-    if (Number.isFinite(count) && count > 0) packed.push([Number(bin), count]);
+    if (count > 0 && count <= 1e12 && Number(bin) >= MIN_BIN && Number(bin) <= MAX_BIN) {
+      packed.push([Number(bin), count]);
+    }
   }
   return packed.sort((a, b) => a[0] - b[0]);
 }

@@ -1,6 +1,13 @@
 /** The one gate before all arithmetic: a reading that is not finite, ran backwards or repeats is turned away. Stage: estimate. */
 import type { MissingReason, Reading, TelemetryReading } from '../sense/readings.js';
 
+/** No count or time of a service comes near this; what is larger is a fault, and its products would overflow. */
+const LARGEST = 1e12;
+
+function sound(value: number): boolean {
+  return Number.isFinite(value) && Math.abs(value) <= LARGEST;
+}
+
 /** Why a telemetry reading cannot be used, or null when it can. */
 export function telemetryFault(reading: TelemetryReading): MissingReason | null {
   const counts = [
@@ -16,7 +23,7 @@ export function telemetryFault(reading: TelemetryReading): MissingReason | null 
     ...Object.values(reading.codes),
   ];
   if (![reading.fromMs, reading.toMs].every(Number.isFinite)) return 'not_finite';
-  if (!counts.every(Number.isFinite)) return 'not_finite';
+  if (!counts.every(sound)) return 'not_finite';
   if (counts.some((count) => count < 0)) return 'reset';
   if (reading.toMs <= reading.fromMs) return 'no_data';
   return null;
@@ -25,9 +32,16 @@ export function telemetryFault(reading: TelemetryReading): MissingReason | null 
 /** A value as a usable number, or why not. Every signal here is a time, a count or a ratio: never negative. */
 export function valueFault(reading: Reading): MissingReason | null {
   if (reading.kind === 'missing') return reading.reason;
-  if (![reading.value, reading.atMs, reading.count].every(Number.isFinite)) return 'not_finite';
+  if (!Number.isFinite(reading.atMs) || !sound(reading.value) || !sound(reading.count)) {
+    return 'not_finite';
+  }
   if (reading.value < 0 || reading.count < 0) return 'reset';
   return null;
+}
+
+/** A sum or gauge that may be left out: null unless it is a sound number from 0 up. */
+export function soundOrNull(value: number): number | null {
+  return sound(value) && value >= 0 ? value : null;
 }
 
 /** Six significant digits: enough for any decision, and a sample that stays small in the audit log. */

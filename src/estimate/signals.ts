@@ -3,7 +3,7 @@ import type { SignalEstimate } from '../decide/types.js';
 import type { Policy, Signal } from '../policy/schema.js';
 import type { MissingReason, Reading, TelemetryReading } from '../sense/readings.js';
 import { countOf, packBins } from './bins.js';
-import { round6, valueFault } from './finite.js';
+import { round6, soundOrNull, valueFault } from './finite.js';
 import {
   type Frame,
   lowest,
@@ -56,7 +56,7 @@ export function telemetryFrame(signal: Signal, t: TelemetryReading): Frame | nul
       const count = countOf(bins);
       if (signal.of !== 'mean') return { ...at, count, value: 0, bins };
       const counted = count > 0 || signal.stat === 'dbWait' ? count : t.ok + t.failed;
-      if (!Number.isFinite(sum) || sum < 0) return null;
+      if (soundOrNull(sum) === null) return null;
       return { ...at, count: counted, value: sum };
     }
     case 'errorRatio':
@@ -64,10 +64,10 @@ export function telemetryFrame(signal: Signal, t: TelemetryReading): Frame | nul
     case 'errors':
       return { ...at, count: t.ok + t.failed, value: failuresOf(signal, t) };
     case 'poolWaiting':
-      if (t.poolWaiting === null || !(t.poolWaiting >= 0)) return null;
+      if (t.poolWaiting === null || soundOrNull(t.poolWaiting) === null) return null;
       return { ...at, count: 1, value: t.poolWaiting };
     case 'inFlight':
-      return { ...at, count: 1, value: t.inFlight };
+      return soundOrNull(t.inFlight) === null ? null : { ...at, count: 1, value: t.inFlight };
     case 'goodput':
       return { ...at, count: t.ok, value: t.ok / (spanMs / 1000) };
   }

@@ -2,7 +2,7 @@
 import type { TrafficEstimate } from '../decide/types.js';
 import type { TelemetryReading } from '../sense/readings.js';
 import { countOf, packBins } from './bins.js';
-import { round6 } from './finite.js';
+import { round6, soundOrNull } from './finite.js';
 import { MIN_RATIO_ANSWERS } from './signals.js';
 
 /** Before any telemetry came in. */
@@ -33,8 +33,9 @@ export function trafficOf(t: TelemetryReading, nowMs: number): TrafficEstimate {
   const perSecond = (count: number) => round6((count * 1000) / intervalMs);
   const answers = t.ok + t.failed;
   const measured = countOf(packBins(t.latency)) || answers;
-  const sumOk = Number.isFinite(t.latencySumMs) && t.latencySumMs >= 0;
-  const meanMs = measured > 0 && sumOk && t.latencySumMs > 0 ? t.latencySumMs / measured : null;
+  const sumMs = soundOrNull(t.latencySumMs) ?? 0;
+  const meanMs = measured > 0 && sumMs > 0 ? sumMs / measured : null;
+  const inFlightNow = soundOrNull(t.inFlight);
   return {
     fresh: true,
     ageMs: Math.max(0, Math.round(nowMs - t.toMs)),
@@ -52,7 +53,7 @@ export function trafficOf(t: TelemetryReading, nowMs: number): TrafficEstimate {
     meanMs: meanMs === null ? null : round6(meanMs),
     // Little's law: N = X · W, with answers as X, since only they have a W.
     inFlight: meanMs === null ? null : round6((measured / intervalMs) * meanMs),
-    inFlightNow: Number.isFinite(t.inFlight) && t.inFlight >= 0 ? round6(t.inFlight) : null,
-    oldestMs: Number.isFinite(t.oldestMs) && t.oldestMs > 0 ? Math.round(t.oldestMs) : 0,
+    inFlightNow: inFlightNow === null ? null : round6(inFlightNow),
+    oldestMs: Math.round(soundOrNull(t.oldestMs) ?? 0),
   };
 }

@@ -8,7 +8,8 @@ export const staleness: Guard = (input) => {
   const missing = overloadOf(policy, sample).missing;
   const fresh = sample.traffic.fresh || Object.values(sample.signals).some((s) => s.fresh);
 
-  if (policy.onMissing === 'glide' && memory.missingMs > policy.whenLost.after) {
+  const free = sample.inForce.held === 'none';
+  if (free && policy.onMissing === 'glide' && memory.missingMs > policy.whenLost.after) {
     // Toward the safe values at the pace of a lost autopilot, but never up: what is unknown raises nothing.
     const bounds = boundsOf(policy);
     const safeRate = policy.whenLost.rate ?? policy.limiter.rate;

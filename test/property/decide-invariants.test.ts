@@ -68,14 +68,21 @@ function telemetryFor(one: Tick, nowMs: number, generation: number): TelemetryRe
     ok: one.ok,
     failed: one.failed,
     latencySumMs: answers * one.ms,
-    latency: Number.isFinite(one.ms) && one.ms > 0 ? telemetryOf(0, { ok: 20, ms: one.ms }).latency : { 300: one.ms },
+    latency:
+      Number.isFinite(one.ms) && one.ms > 0
+        ? telemetryOf(0, { ok: 20, ms: one.ms }).latency
+        : { 300: one.ms },
     denied: { rate: one.deniedByRate, in_flight: one.deniedByCap },
     inFlight: one.inFlight,
     generation: { id: generation, ok: one.ok, failed: one.failed, codes: {} },
   };
 }
 
-function play(policy: Policy, ticks: readonly Tick[], check: (sample: Sample, after: ReturnType<typeof turn>) => void) {
+function play(
+  policy: Policy,
+  ticks: readonly Tick[],
+  check: (sample: Sample, after: ReturnType<typeof turn>) => void,
+) {
   let estimates = createEstimateState();
   let state = createDecideState(policy);
   const stored = {
@@ -93,13 +100,18 @@ function play(policy: Policy, ticks: readonly Tick[], check: (sample: Sample, af
     if (one.kind === 'telemetry') last = telemetryFor(one, nowMs, generation);
     const readings: Readings = {
       atMs: nowMs,
-      telemetry: one.kind === 'missing' || last === null ? { kind: 'missing', reason: 'timeout' } : last,
+      telemetry:
+        one.kind === 'missing' || last === null ? { kind: 'missing', reason: 'timeout' } : last,
       signals: {},
     };
     const next = estimate(policy, estimates, readings, one.dtMs);
     estimates = next.state;
     if (stored.state === 'open' && nowMs >= openUntilMs) stored.state = 'half-open';
-    const target = { rate: stored.rate, capacity: stored.capacity, inFlightMax: stored.inFlightMax };
+    const target = {
+      rate: stored.rate,
+      capacity: stored.capacity,
+      inFlightMax: stored.inFlightMax,
+    };
     const sample: Sample = {
       nowMs,
       dtMs: one.dtMs,
@@ -137,51 +149,64 @@ function play(policy: Policy, ticks: readonly Tick[], check: (sample: Sample, af
 
 const runs = { numRuns: 60 };
 
-describe.each(policies.map((policy, i) => [`${i} ${policy.control.law} ${policy.onMissing}`, policy] as const))(
-  'policy %s',
-  (_name, policy) => {
-    test('I1, I4: within bounds, finite, and nothing stale raises or trips', () => {
-      const bounds = boundsOf(policy);
-      fc.assert(
-        fc.property(fc.array(tick, { minLength: 5, maxLength: 60 }), (ticks) => {
-          play(policy, ticks, (sample, { state, decision }) => {
-            const { target } = sample.inForce;
-            expect(JSON.stringify({ state, decision, sample })).not.toMatch(/null,"terms|NaN|Infinity/);
-            for (const value of [decision.rate, decision.capacity, decision.inFlightMax, ...Object.values(decision.terms)]) {
-              expect(Number.isFinite(value)).toBe(true);
+describe.each(
+  policies.map((policy, i) => [`${i} ${policy.control.law} ${policy.onMissing}`, policy] as const),
+)('policy %s', (_name, policy) => {
+  test('I1, I4: within bounds, finite, and nothing stale raises or trips', () => {
+    const bounds = boundsOf(policy);
+    fc.assert(
+      fc.property(fc.array(tick, { minLength: 5, maxLength: 60 }), (ticks) => {
+        play(policy, ticks, (sample, { state, decision }) => {
+          const { target } = sample.inForce;
+          expect(JSON.stringify({ state, decision, sample })).not.toMatch(
+            /null,"terms|NaN|Infinity/,
+          );
+          for (const value of [
+            decision.rate,
+            decision.capacity,
+            decision.inFlightMax,
+            ...Object.values(decision.terms),
+          ]) {
+            expect(Number.isFinite(value)).toBe(true);
+          }
+          if (decision.state === 'closed') {
+            expect(decision.rate).toBeGreaterThanOrEqual(Math.min(bounds.rate.min, target.rate));
+            expect(decision.rate).toBeLessThanOrEqual(bounds.rate.max);
+            if (bounds.inFlight !== null) {
+              expect(decision.inFlightMax).toBeLessThanOrEqual(bounds.inFlight.max);
+              expect(Number.isInteger(decision.inFlightMax)).toBe(true);
             }
-            if (decision.state === 'closed') {
-              expect(decision.rate).toBeGreaterThanOrEqual(Math.min(bounds.rate.min, target.rate));
-              expect(decision.rate).toBeLessThanOrEqual(bounds.rate.max);
-              if (bounds.inFlight !== null) {
-                expect(decision.inFlightMax).toBeLessThanOrEqual(bounds.inFlight.max);
-                expect(Number.isInteger(decision.inFlightMax)).toBe(true);
-              }
-            }
-            if (decision.state === 'open' || decision.state === 'half-open') {
-              expect(enforcedNumbers(policy, decision).rate).toBeLessThanOrEqual(bounds.probeRate);
-            }
-            const fresh = sample.traffic.fresh;
-            const raised = decision.rate > target.rate || decision.inFlightMax > target.inFlightMax;
-            if (raised && decision.change && decision.state === 'closed' && policy.control.law !== 'fixed') {
-              expect(fresh).toBe(true);
-            }
-            const trips = decision.state === 'open' && sample.inForce.state !== 'open';
-            if (trips) {
-              expect(fresh).toBe(true);
-              expect(sample.outcomes.fresh || decision.reason === 'breaker_probe_deadline').toBe(true);
-            }
-            if (sample.inForce.held !== 'none' && decision.cause === 'law') {
-              expect(decision.rate).toBe(target.rate);
-              expect(decision.inFlightMax).toBe(target.inFlightMax);
-            }
-          });
-        }),
-        runs,
-      );
-    });
-  },
-);
+          }
+          if (decision.state === 'open' || decision.state === 'half-open') {
+            expect(enforcedNumbers(policy, decision).rate).toBeLessThanOrEqual(bounds.probeRate);
+          }
+          const fresh = sample.traffic.fresh;
+          const raised = decision.rate > target.rate || decision.inFlightMax > target.inFlightMax;
+          if (
+            raised &&
+            decision.change &&
+            decision.state === 'closed' &&
+            policy.control.law !== 'fixed'
+          ) {
+            expect(fresh).toBe(true);
+          }
+          const trips = decision.state === 'open' && sample.inForce.state !== 'open';
+          if (trips) {
+            expect(fresh).toBe(true);
+            expect(sample.outcomes.fresh || decision.reason === 'breaker_probe_deadline').toBe(
+              true,
+            );
+          }
+          if (sample.inForce.held !== 'none' && decision.cause === 'law') {
+            expect(decision.rate).toBe(target.rate);
+            expect(decision.inFlightMax).toBe(target.inFlightMax);
+          }
+        });
+      }),
+      runs,
+    );
+  });
+});
 
 test('I13: a run is the same when played again, and through JSON', () => {
   fc.assert(

@@ -1,0 +1,225 @@
+/** Cases that users of such controllers met, on the whole of step and guard. */
+import { describe, expect, test } from 'vitest';
+import {
+  createDecideState,
+  type DecideState,
+  type Decision,
+  type Policy,
+  reviveDecideState,
+  type Sample,
+  turn,
+} from '../../src/testing.js';
+import { policyOf, type SampleParts, sampleOf } from '../sim/fixtures.js';
+
+interface Run {
+  changes: { tick: number; decision: Decision }[];
+  rate: number;
+  cap: number;
+  state: DecideState;
+  sample: Sample;
+}
+
+function run(
+  policy: Policy,
+  ticks: number,
+  parts: (tick: number, cap: number, rate: number) => SampleParts,
+  start = { rate: 100, capacity: 50, inFlightMax: 24 },
+): Run {
+  let state = createDecideState(policy);
+  let target = start;
+  const changes: Run['changes'] = [];
+  let sample = sampleOf();
+  for (let tick = 1; tick <= ticks; tick++) {
+    const given = parts(tick, target.inFlightMax, target.rate);
+    sample = sampleOf({ ...given, inForce: { target, ...given.inForce } });
+    const turned = turn(policy, state, sample);
+    state = turned.state;
+    if (!turned.decision.change) continue;
+    const { rate, capacity, inFlightMax } = turned.decision;
+    target = { rate, capacity, inFlightMax };
+    changes.push({ tick, decision: turned.decision });
+  }
+  return { changes, rate: target.rate, cap: target.inFlightMax, state, sample };
+}
+
+const p95 = (value: number, more: object = {}) => ({
+  p95: { value, fresh: true, ageMs: 300, count: 400, ...more },
+});
+
+describe('adaptive', () => {
+  const policy = policyOf();
+
+  test('C67: healthy at the maximum for an hour: it stays there', () => {
+    const most = { rate: 400, capacity: 50, inFlightMax: 64 };
+    const busy: SampleParts = {
+      signals: p95(90),
+      traffic: { offeredRate: 420, admittedRate: 400, answerRate: 400, okRate: 400, answers: 400 },
+    };
+    const result = run(
+      policy,
+      3600,
+      () => ({ ...busy, traffic: { ...busy.traffic, deniedByRate: 20, inFlight: 36 } }),
+      most,
+    );
+    expect(result.changes).toEqual([]);
+  });
+
+  test('I10: idle for an hour raises nothing and lowers nothing', () => {
+    const idle = run(policy, 3600, () => ({
+      signals: { p95: { value: null, fresh: false, ageMs: 0, count: 0, reason: 'no_traffic' } },
+      traffic: {
+        offeredRate: 0,
+        admittedRate: 0,
+        answerRate: 0,
+        okRate: 0,
+        answers: 0,
+        meanMs: null,
+        inFlight: null,
+      },
+      outcomes: { ok: 0, tick: { ok: 0, matching: 0 } },
+    }));
+    expect(idle.changes).toEqual([]);
+  });
+
+  test('C58: the sensor dies under load: hold, no raise, no trip, for as long as it lasts', () => {
+    const dead = run(policy, 600, (tick) =>
+      tick < 10
+        ? { signals: p95(100), traffic: { deniedByCap: 50, inFlight: 23 } }
+        : {
+            signals: {
+              p95: {
+                value: 100,
+                fresh: false,
+                ageMs: tick * 1000,
+                count: 0,
+                reason: 'unreachable',
+              },
+            },
+            traffic: { fresh: false, deniedByCap: 50, inFlight: 23 },
+            outcomes: { fresh: false, tick: { ok: 0, matching: 0 } },
+          },
+    );
+    expect(dead.changes.filter(({ tick }) => tick >= 10)).toEqual([]);
+  });
+
+  test('C73: a value 2 % around the aim moves nothing for an hour', () => {
+    for (const share of [0.68, 0.72, 0.76]) {
+      const wobble = run(policy, 3600, (tick) => ({
+        signals: p95(250 * share * (tick % 2 ? 0.98 : 1.02)),
+        traffic: { deniedByCap: 50, inFlight: 23 },
+      }));
+      expect(wobble.changes.length).toBeLessThanOrEqual(2);
+    }
+  });
+
+  test('C73: a value 2 % around the setpoint itself is cut to rest, not to and fro', () => {
+    const wobble = run(policy, 3600, (tick, cap) => ({
+      signals: p95(tick % 2 ? 245 : 255),
+      traffic: { deniedByCap: 50, inFlight: cap, inFlightNow: cap, okRate: 4 * cap },
+    }));
+    expect(wobble.changes.length).toBeLessThanOrEqual(25);
+    expect(wobble.changes.filter(({ tick }) => tick > 1800)).toEqual([]);
+    const caps = wobble.changes.map(({ decision }) => decision.inFlightMax);
+    expect(caps).toEqual([...caps].sort((a, b) => b - a));
+  });
+
+  test('C73: 60 s of lag at a 10 s tick: at most one cut for what a cut has not yet reached', () => {
+    const lagging = run(policy, 30, () => ({
+      dtMs: 10_000,
+      signals: p95(400, { ageMs: 60_000 }),
+      traffic: { ageMs: 60_000, intervalMs: 10_000, deniedByCap: 50, inFlight: 23 },
+    }));
+    const ticks = lagging.changes.map(({ tick }) => tick);
+    for (let i = 1; i < ticks.length; i++) {
+      expect(ticks[i]! - ticks[i - 1]!).toBeGreaterThanOrEqual(6);
+    }
+  });
+
+  test('C70: hopeless overload stops at the floor, exactly, and stays', () => {
+    const hopeless = run(policy, 300, (_tick, cap) => ({
+      signals: p95(5000),
+      traffic: {
+        okRate: 1,
+        answerRate: 1,
+        answers: 1,
+        meanMs: 3000,
+        inFlight: cap,
+        inFlightNow: cap,
+        deniedByCap: 9,
+      },
+    }));
+    expect(hopeless.cap).toBe(2);
+    expect(hopeless.rate).toBeGreaterThanOrEqual(20);
+  });
+
+  test('errors are not congestion: 30 % errors do not move a healthy limiter', () => {
+    const erring = run(policy, 300, () => ({
+      signals: { ...p95(120), errors: { value: 0.3, fresh: true, ageMs: 300, count: 400 } },
+      traffic: { errorRatio: 0.3, okRate: 70 },
+      outcomes: { ok: 140, failed: 60, matching: 60, tick: { ok: 70, matching: 30 } },
+    }));
+    expect(erring.changes).toEqual([]);
+  });
+
+  test('database waits count: above their setpoint they cut, while the latency is still fine', () => {
+    const waits = policyOf({
+      signals: {
+        p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
+        dbWait: { source: 'postgres', stat: 'waiting', url: 'postgres://db' },
+      },
+      objective: { p95: { below: '250ms' }, dbWait: { below: 5 } },
+      breaker: undefined,
+    });
+    const { changes } = run(waits, 3, () => ({
+      signals: { ...p95(100), dbWait: { value: 12, fresh: true, ageMs: 10, count: 3 } },
+      traffic: { deniedByCap: 10, inFlight: 23 },
+    }));
+    expect(changes[0]?.decision.reason).toMatch(/law_(emergency_)?cut/);
+    expect(changes[0]?.decision.sentence).toContain('dbWait 12 is 2.4 × the 5 setpoint');
+  });
+
+  test('after a release it starts from the held value: the first tick moves nothing', () => {
+    const start = { rate: 33, capacity: 50, inFlightMax: 7 };
+    const calm = { signals: p95(170), traffic: { inFlight: 5, okRate: 30 } };
+    expect(run(policy, 10, () => calm, start).changes).toEqual([]);
+  });
+});
+
+describe('determinism and size', () => {
+  const busy = (tick: number, cap: number): SampleParts => ({
+    signals: p95(tick % 40 < 20 ? 330 : 120),
+    traffic: { deniedByCap: 50, inFlight: cap, okRate: 80 + (tick % 7), meanMs: 140 },
+  });
+
+  test('I13: the same input gives the same decision, and the state given is not touched', () => {
+    const { state, sample } = run(policyOf(), 100, busy);
+    const before = JSON.stringify(state);
+    const first = turn(policyOf(), state, sample);
+    const again = turn(policyOf(), JSON.parse(before), JSON.parse(JSON.stringify(sample)));
+    expect(JSON.stringify(again)).toBe(JSON.stringify(first));
+    expect(JSON.stringify(state)).toBe(before);
+  });
+
+  test('sample and state are at most 4 KB of JSON after hours of changes', () => {
+    const { state, sample } = run(policyOf(), 3 * 3600, busy);
+    expect(JSON.stringify({ state, sample }).length).toBeLessThanOrEqual(4096);
+  });
+
+  test('a checkpoint comes back as it was; a broken or foreign one gives a fresh state', () => {
+    const policy = policyOf();
+    const { state } = run(policy, 100, busy);
+    expect(reviveDecideState(policy, JSON.parse(JSON.stringify(state)))).toEqual(state);
+    const fresh = createDecideState(policy);
+    for (const bad of [
+      null,
+      7,
+      {},
+      { law: 'step', memory: {} },
+      { ...state, memory: { law: {} } },
+    ]) {
+      expect(reviveDecideState(policy, bad)).toEqual(fresh);
+    }
+    const broken = JSON.parse(JSON.stringify(state).replace(/"cap":[\d.]+/, '"cap":null'));
+    expect(reviveDecideState(policy, broken)).toEqual(fresh);
+  });
+});
