@@ -23,7 +23,8 @@ export function createKeyFinder(redis: RedisClient, options: ResolvedOptions): K
         if (error.message.startsWith('NOPERM')) return null;
         throw error;
       });
-    const found = registered === null ? options.group : groupOf(registered);
+    // A registry that was flushed knows nobody: what it said before still holds.
+    const found = registered === null ? (group ?? options.group) : groupOf(registered);
     if (keys === null || found !== group) keys = limiterKeys({ name, group: found, prefix });
     group = found;
     return keys;

@@ -5,7 +5,7 @@ import { inFlight as inFlightScript } from '../redis/scripts.js';
 import type { KeyFinder } from './address.js';
 import type { InFlight } from './in-flight.js';
 import type { InForceView } from './in-force.js';
-import type { Link } from './link.js';
+import { expire, type Link } from './link.js';
 import type { RedisClient } from './options.js';
 import type { RedisTime } from './redis-time.js';
 
@@ -68,7 +68,8 @@ export function createShares(options: SharesOptions): Shares {
       .finally(() => {
         asking = null;
       });
-    return asking;
+    // The question under way may have more time than who joins it.
+    return expire(asking, deadlineAtMs - clock.monotonicMs()).catch(() => {});
   }
 
   return {

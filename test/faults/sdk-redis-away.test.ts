@@ -176,6 +176,22 @@ test('FLUSHALL: the numbers last seen hold until the params are back', async () 
   expect(after).toMatchObject({ source: 'redis', revision: 1 });
 });
 
+test('FLUSHALL: a limiter of a group stays in it, though the registry was lost too', async () => {
+  const place = { name: 'api', group: 'payments' };
+  await admin.hset('flyball:limiters', 'api', 'payments');
+  await setParams(admin, place, { rate: 0.001, capacity: 3 });
+  const api = limiter({ deadlineMs: 5_000 });
+  await ready(api);
+  await admin.flushall();
+  const flushes = () => admin.keys('flyball:api{payments}:t:*');
+  await api.take();
+  // Two beats later the registry has been asked again, and knows nothing.
+  await until('a beat after the flush', async () => (await flushes()).length >= 2);
+  await setParams(admin, place, { rate: 0.001, capacity: 3 });
+  expect((await api.take()).source).toBe('redis');
+  expect(await admin.keys('flyball:{api}*')).toEqual([]);
+});
+
 /** A clock that a test sets off against Redis's: as if Redis's own had been set the other way. */
 function skewedClock() {
   const clock = {
