@@ -71,6 +71,7 @@ async function play(io: CliIo, flags: DemoFlags): Promise<number> {
     env: io.env,
     screen: {
       live: process.stderr.isTTY === true && io.env.TERM !== 'dumb' && !io.flags.quiet,
+      columns: process.stderr.columns || 80,
       write: (text) => void (io.flags.quiet || process.stderr.write(text)),
     },
     say: io.say,

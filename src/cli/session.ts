@@ -44,8 +44,8 @@ export async function withRedis<T>(io: CliIo, work: (session: Session) => Promis
 }
 
 /**
- * All limiters the registry knows, by name. A group of `''` is none. Names that no Flyball could have written are left out:
- * one bad field must not take `status` away from the others.
+ * All limiters the registry knows, by name. A group of `''` is none. Names that no Flyball could have written
+ * are left out: one bad field must not take `status` away from the others.
  */
 export async function listLimiters(session: Session): Promise<LimiterAddress[]> {
   const registry = await session.redis.hgetall(fleetKeys(session.prefix).limiters);

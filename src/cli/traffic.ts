@@ -52,8 +52,8 @@ export function sumSeconds(hashes: readonly Record<string, string>[], seconds: n
 const SHARE_LAPSE_US = 3_000_000;
 
 /**
- * Processes by the in-flight shares (`need share reports atUs`), which every live process asks for each second, with traffic or
- * without; nothing when there are none, so that telemetry's count stands.
+ * Processes by the in-flight shares (`need share reports atUs`), which every live process asks for each second,
+ * with traffic or without; nothing when there are none, so that telemetry's count stands.
  */
 export function liveProcesses(
   shares: Record<string, string>,

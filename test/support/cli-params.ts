@@ -3,7 +3,7 @@ import type { ParamChange, Params } from '../../src/redis/params.js';
 
 export const NOW_MS = 1_700_000_000_000;
 
-/** What a writer sets when it creates the limiter: mode auto, 100/s, capacity 200, cap 24, bounds 20 … 400 and 2 … 64. */
+/** What a writer sets at creation: mode auto, 100/s, capacity 200, cap 24, bounds 20 … 400 and 2 … 64. */
 export const CREATED = {
   mode: 'auto',
   state: 'closed',

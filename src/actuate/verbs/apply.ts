@@ -7,7 +7,7 @@ import type { Facts, Planner, VerbPlan } from './plan.js';
 
 /** How often a person is shown a changed plan before we give up. */
 const MAX_PREVIEWS = 10;
-/** A person's write takes milliseconds and wins against any writer that pauses; this bounds a race with one that does not. */
+/** A person's write takes milliseconds and wins against any writer that pauses; this bounds the other races. */
 const CONTEND_MS = 15_000;
 
 export interface ApplyOptions {

@@ -59,9 +59,9 @@ export function trip(hold?: HoldFor): Planner {
 }
 
 /**
- * Ends open or half-open. The token clock stood still meanwhile, so all buckets begin empty: no burst. Held values come back at once
- * (closed); in `auto` with a living daemon it recovers from half of what held before the trip and the law grows it;
- * otherwise nobody would grow it, so it closes at the stored values.
+ * Ends open or half-open. The token clock stood still meanwhile, so all buckets begin empty: no burst. Held
+ * values come back at once (closed); in `auto` with a living daemon it recovers from half of what held before
+ * the trip and the law grows it; otherwise nobody would grow it, so it closes at the stored values.
  */
 export function reset(): Planner {
   return (facts) => {

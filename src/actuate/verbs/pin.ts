@@ -24,7 +24,7 @@ export interface PinValues {
   holdBreaker?: boolean;
 }
 
-/** Sets rate and cap (0 … max: a person may go below the bounds) and holds them. What is not named stays as it is now. */
+/** Sets rate and cap (0 … max: below the bounds too) and holds them. What is not named stays as it is now. */
 export function pin(wanted: PinValues, hold: HoldFor): Planner {
   return (facts) => {
     const { params, nowMs, limiter, actor } = facts;
@@ -74,8 +74,8 @@ export function pin(wanted: PinValues, hold: HoldFor): Planner {
 }
 
 /**
- * Ends a pin or a rollback's hold. In `auto` the law goes on from the held value, moved only if it lies outside the bounds;
- * in the other modes, where no law moves the numbers, the policy's own come back.
+ * Ends a pin or a rollback's hold. In `auto` the law goes on from the held value, moved only if it lies outside
+ * the bounds; in the other modes, where no law moves the numbers, the policy's own come back.
  */
 export function release(): Planner {
   return (facts) => {

@@ -32,8 +32,9 @@ export interface VerbPlan {
   after: EntryValues;
   change: ParamChange;
   /**
-   * The parts of `after` that a person's yes stands on. When the autopilot moves one of them in between, they are shown the new
-   * plan; what it moves besides (where a freeze catches the rate, say) does not keep them from acting in an incident.
+   * The parts of `after` that a person's yes stands on. When the autopilot moves one of them in between, they
+   * are shown the new plan; what it moves besides (where a freeze catches the rate, say) does not keep them
+   * from acting in an incident.
    */
   agreed: readonly (keyof EntryValues)[];
   /** `empty`: all buckets begin at 0, since a rate below the lowest planned one may outlive their TTL. */

@@ -20,8 +20,8 @@ export interface RollbackTarget {
 }
 
 /**
- * Rate, capacity and in-flight cap of the old revision, clamped to the bounds of today, held. Mode and breaker state stay:
- * to undo a number must not switch the autopilot or open a breaker. History is never rewritten.
+ * Rate, capacity and in-flight cap of the old revision, clamped to the bounds of today, held. Mode and breaker
+ * state stay: to undo a number must not switch the autopilot or open a breaker. History is never rewritten.
  */
 export function rollback(target: RollbackTarget, hold: HoldFor): Planner {
   return (facts: Facts) => {

@@ -1,0 +1,38 @@
+/** docs/cli.md names every command and every flag of it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { createIo } from '../../src/cli/output.js';
+import { createProgram } from '../../src/cli/program.js';
+import { registersFor } from '../../src/cli/registry.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+test('every command and every flag of it stands in docs/cli.md', async () => {
+  const doc = readFileSync(join(root, 'docs/cli.md'), 'utf8');
+  const program = createProgram(createIo(), await registersFor([]));
+  expect(program.commands.map((command) => command.name())).toEqual([
+    'run',
+    'demo',
+    'check',
+    'init',
+    'status',
+    'audit',
+    'explain',
+    'rollback',
+    'pin',
+    'release',
+    'freeze',
+    'thaw',
+    'trip',
+    'reset',
+    'doctor',
+  ]);
+  for (const command of program.commands) {
+    expect(doc, command.name()).toMatch(new RegExp(`\`(flyball )?${command.name()}\\b`));
+    expect(command.description(), command.name()).toMatch(/\.$/);
+    for (const option of [...command.options, ...command.commands.flatMap((c) => c.options)]) {
+      expect(doc, `${command.name()} ${option.long}`).toContain(`\`${option.long}`);
+    }
+  }
+});
