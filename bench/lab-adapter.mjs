@@ -12,7 +12,7 @@ import {
 } from '../dist/testing.js';
 
 /** Options of the lab → a policy, with the product's defaults wherever the lab says nothing. */
-export function labPolicy(o) {
+export function labPolicy(o, { rateOnly = false } = {}) {
   const capMax = Math.max(2, Math.ceil((o.maxRate * o.sloMs) / 1000));
   const rate = Math.min(o.maxRate, Math.max(o.minRate, o.initialRate ?? o.maxRate));
   return policySchema.parse({
@@ -20,12 +20,7 @@ export function labPolicy(o) {
       name: 'lab',
       rate,
       capacity: o.capacity ?? Math.max(1, rate / 10),
-      // Little's law: the stated rate at a mean response time of a quarter of the objective. A rate that is only
-      // the upper bound was never measured: start small and let the law climb.
-      inFlightMax: Math.max(
-        8,
-        Math.ceil(Math.min((rate * o.sloMs) / 4000, rate < o.maxRate ? Infinity : 20)),
-      ),
+      ...(rateOnly ? { completions: 'none' } : { inFlightMax: firstCap(o, rate) }),
     },
     signals: {
       latency: {
@@ -37,7 +32,10 @@ export function labPolicy(o) {
     },
     objective: { latency: { below: o.sloMs } },
     control: { law: 'adaptive' },
-    bounds: { rate: { min: o.minRate, max: o.maxRate }, inFlight: { min: 2, max: capMax } },
+    bounds: {
+      rate: { min: o.minRate, max: o.maxRate },
+      ...(rateOnly ? {} : { inFlight: { min: 2, max: capMax } }),
+    },
     breaker: {
       on: 'errors',
       above: 0.85,
@@ -48,6 +46,18 @@ export function labPolicy(o) {
     },
     mode: 'auto',
   });
+}
+
+/**
+ * Little's law: the stated rate at a mean response time of a quarter of the objective. A rate that is only the upper
+ * bound was never measured: start small and let the law climb.
+ */
+function firstCap(o, rate) {
+  const implied = (rate * o.sloMs) / 4000;
+  return Math.max(
+    8,
+    Math.ceil(Math.min(implied, rate < o.maxRate ? Number.POSITIVE_INFINITY : 20)),
+  );
 }
 
 /** A sample of the lab → readings. The lab gives ready quantiles, so the latency comes as a value, not as bins. */
@@ -100,14 +110,16 @@ function readingsOf(s, metric, force, previousTs) {
   };
 }
 
-export default function create(o) {
-  const policy = labPolicy(o);
+export default (options) => createController(options);
+
+export function createController(o, variant = {}) {
+  const policy = labPolicy(o, variant);
   const metric = o.sloMetric ?? 'p99';
   let estimates = createEstimateState();
   let state = createDecideState(policy);
   let lastT = null;
   let lastTs = null;
-  const { rate, capacity, inFlightMax } = policy.limiter;
+  const { rate, capacity, inFlightMax = 0 } = policy.limiter;
   const force = {
     state: 'closed',
     rate,
@@ -124,8 +136,13 @@ export default function create(o) {
     },
   };
 
+  const enforce = (now) => ({
+    rate: now.rate,
+    capacity: now.capacity,
+    ...(now.inFlightMax > 0 ? { concurrency: now.inFlightMax } : {}),
+  });
   return {
-    initial: () => ({ rate, capacity, concurrency: inFlightMax }),
+    initial: () => enforce(enforcedNumbers(policy, force)),
     onSample(s) {
       const dtMs = lastT === null ? (o.intervalMs ?? 1000) : s.t - lastT;
       lastT = s.t;
@@ -174,8 +191,7 @@ export default function create(o) {
         force.inFlightMax = decision.inFlightMax;
         globalThis.flyballLab?.({ t: s.t, decision, sample, scenario: o.scenario });
       }
-      const now = enforcedNumbers(policy, force);
-      return { rate: now.rate, capacity: now.capacity, concurrency: now.inFlightMax };
+      return enforce(enforcedNumbers(policy, force));
     },
   };
 }

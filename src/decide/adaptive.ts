@@ -1,5 +1,6 @@
 /** Law `adaptive`: moves the in-flight cap, and beside it the rate as a ceiling over what was verified. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import { adaptiveRateLaw } from './adaptive-rate.js';
 import { boundsOf, clamp } from './bounds.js';
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
 import { overloadOf } from './overload.js';
@@ -34,7 +35,8 @@ export const TUNING = {
   fade: 0.002,
 };
 
-export const adaptiveLaw: Law = (policy, before, sample) => {
+/** The cap form; `adaptive-rate.ts` takes over where completions are not seen. */
+const capLaw: Law = (policy, before, sample) => {
   const bounds = boundsOf(policy);
   const range = bounds.inFlight ?? { min: 1, max: Number.MAX_SAFE_INTEGER };
   const start = startingPoint(sample);
@@ -146,3 +148,22 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
 function isLatency(policy: Policy, name: string): boolean {
   return policy.signals[name]?.stat === 'latency';
 }
+
+/** No completion for this long under load, and the cap is not worth a thing: the rate-only form rules. */
+const BLIND_MS = 10_000;
+
+export const adaptiveLaw: Law = (policy, before, sample) => {
+  const { traffic } = sample;
+  const said = policy.control.law === 'adaptive' ? policy.control.completions : undefined;
+  const none =
+    (said ?? policy.limiter.completions) === 'none' || boundsOf(policy).inFlight === null;
+  const blind = traffic.admittedRate > 0 && traffic.answers === 0;
+  const silent = numberIn(before, 'silentMs', 0);
+  const silentMs = !traffic.fresh ? silent : blind ? Math.min(3_600_000, silent + sample.dtMs) : 0;
+  const rateOnly = none || silentMs >= BLIND_MS;
+  const was = numberIn(before, 'rateOnly', rateOnly ? 1 : 0) === 1;
+  // Each form keeps a memory of its own: a change of form starts from what is in force.
+  const memory = was === rateOnly ? before : {};
+  const result = (rateOnly ? adaptiveRateLaw : capLaw)(policy, memory, sample);
+  return { ...result, memory: { ...result.memory, silentMs, rateOnly: rateOnly ? 1 : 0 } };
+};
