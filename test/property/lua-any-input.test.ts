@@ -1,0 +1,181 @@
+/** No reachable input makes a script fail or write a number that is none. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { ParamChange } from '../../src/redis/params.js';
+import { effectiveScript, inflightScript, takeScript } from '../../src/redis/scripts.gen.js';
+import { T0, useRedis } from '../lua/fixture.js';
+import { changeParams, seedParams } from '../support/seed-params.js';
+
+const fixture = useRedis();
+
+const anyNumber = fc.oneof(
+  fc.double(),
+  fc.integer({ min: -2, max: 2000 }),
+  fc.constantFrom(0, -0, -1, 1e-300, 1e300, 2 ** 53, 2 ** 53 + 2, 1e15, 1e-9, Number.NaN, Infinity),
+);
+const numeric = [
+  'rate',
+  'capacity',
+  'inFlightMax',
+  'subjectRate',
+  'subjectCapacity',
+  'subjectFollow',
+  'policyRate',
+  'minRate',
+  'maxRate',
+  'minCapacity',
+  'maxCapacity',
+  'openUntil',
+  'openForMs',
+  'probeRate',
+  'lostAfterMs',
+  'lostOverMs',
+  'safeRate',
+  'safeInFlight',
+  'reserveDefault',
+  'reserveSheddable',
+  'frozenUntil',
+  'pinnedUntil',
+  'generation',
+] as const satisfies (keyof ParamChange)[];
+const change: fc.Arbitrary<ParamChange> = fc
+  .tuple(
+    fc.dictionary(fc.constantFrom(...numeric), anyNumber, { maxKeys: 5 }),
+    fc.option(
+      fc.constantFrom(
+        'open' as const,
+        'closed' as const,
+        'half-open' as const,
+        'recovering' as const,
+      ),
+    ),
+  )
+  .map(([fields, state]) => ({ ...fields, ...(state === null ? {} : { state }) }));
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.constantFrom(
+    '',
+    '0',
+    '1',
+    '5',
+    '-0',
+    'nan',
+    'inf',
+    '-inf',
+    '1e309',
+    '0x10',
+    '1 critical',
+    '99999999999999999999',
+  ),
+  anyNumber.map(String),
+);
+
+const NOT_A_NUMBER = /nan|inf/i;
+
+test('any accepted params, any time, any cost: an answer of finite numbers, never an error', async () => {
+  let accepted = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(change, { minLength: 1, maxLength: 5 }),
+      fc.array(
+        fc.tuple(
+          fc.oneof(
+            fc.integer({ min: -(10 ** 14), max: 10 ** 15 }),
+            fc.integer({ min: 0, max: 10 ** 8 }),
+          ),
+          anyText,
+        ),
+        { minLength: 1, maxLength: 5 },
+      ),
+      async (changes, takes) => {
+        const { keys } = fixture.limiter();
+        await seedParams(
+          fixture.redis,
+          keys,
+          { subjectRate: 1, subjectCapacity: 5 },
+          { nowUs: T0 },
+        );
+        let now = T0;
+        for (const [i, each] of changes.entries()) {
+          const reply = await changeParams(fixture.redis, keys, each, { nowUs: now });
+          if (reply.status === 'ok') accepted += 1;
+          else expect(['invalid', 'bounds']).toContain(reply.reason);
+          now += (i * 7_777_777) % 60_000_000;
+        }
+        for (const [afterUs, cost] of takes) {
+          now = T0 + afterUs;
+          const names = [keys.params, keys.bucket, keys.subjectBucket('s')];
+          const reply = (await fixture.redis.eval(
+            takeScript.lua,
+            3,
+            ...names,
+            now,
+            '',
+            '0',
+            '',
+            cost,
+          )) as (number | string)[];
+          expect(reply).toHaveLength(6);
+          for (const value of [reply[0], reply[1], ...reply.slice(3)]) {
+            expect(Number.isSafeInteger(value) && (value as number) >= -1).toBe(true);
+          }
+          expect(reply[2]).not.toMatch(NOT_A_NUMBER);
+          const view = (await fixture.redis.eval(
+            effectiveScript.lua,
+            1,
+            keys.params,
+            now,
+          )) as string[];
+          expect(view.join(' ')).not.toMatch(NOT_A_NUMBER);
+        }
+        const stored = await fixture.redis.hgetall(keys.params);
+        delete stored.hot;
+        delete stored.heldBy;
+        expect(Object.values(stored).join(' ')).not.toMatch(NOT_A_NUMBER);
+        for (const mark of await fixture.redis.mget(keys.bucket, keys.subjectBucket('s'))) {
+          if (mark !== null) expect(Number.isFinite(Number(mark))).toBe(true);
+        }
+        for (const key of [keys.bucket, keys.subjectBucket('s')]) {
+          expect(await fixture.redis.pttl(key)).not.toBe(-1);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+  expect(accepted).toBeGreaterThan(100);
+});
+
+test('any raw arguments: an answer or a named refusal, never a script error', async () => {
+  const rawCall = fc.array(anyText, { maxLength: 9 });
+  await fc.assert(
+    fc.asyncProperty(rawCall, fc.boolean(), async (args, managed) => {
+      const { keys } = fixture.limiter();
+      if (managed) await seedParams(fixture.redis, keys, {}, { nowUs: T0 });
+      const names = [keys.params, keys.bucket, ...args.slice(4).map(() => keys.bucket)];
+      const named = (error: Error) => expect(error.message).toMatch(/^FLYBALL_E_CALL_INVALID/);
+      await fixture.redis.eval(takeScript.lua, names.length, ...names, ...args).catch(named);
+      const five = Array.from({ length: 5 }, (_, i) => args[i] ?? '');
+      await fixture.redis
+        .eval(inflightScript.lua, 2, keys.params, keys.inFlight, ...five)
+        .catch(named);
+      for (const mark of await fixture.redis.mget(keys.bucket))
+        expect(mark ?? '').not.toMatch(NOT_A_NUMBER);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('whatever a bucket holds, a take decides, and leaves a number', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyText, fc.boolean(), async (content, managed) => {
+      const { keys, one } = fixture.limiter();
+      if (managed) await seedParams(fixture.redis, keys, {}, { nowUs: T0 });
+      await fixture.redis.set(keys.bucket, content);
+      await one(T0);
+      await one(T0 + 60_000_000);
+      const mark = (await fixture.redis.get(keys.bucket))!;
+      expect(mark).toMatch(managed ? /^-?[\d.]+(e[+-]?\d+)?$/ : /^u:[\d.e-]+:\d+$/);
+    }),
+    { numRuns: 200 },
+  );
+});
