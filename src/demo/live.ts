@@ -6,13 +6,17 @@ import { PHASE_TITLES, type Phase, phaseAt } from './story.js';
 export interface Screen {
   /** Redraw in place? */
   readonly live: boolean;
+  /** Of the terminal: a longer line would wrap and spoil the redrawing. */
+  readonly columns: number;
   write(text: string): void;
 }
 
 const PLAIN_EVERY_SECONDS = 5;
 const COLUMNS = ['arrive/s', 'good/s', 'refused/s', 'failed/s', 'timeout/s', 'p95 ms', 'db waits'];
-const LABEL_WIDTH = 26;
+const LABEL_WIDTH = 25;
 const COLUMN_WIDTH = 10;
+/** Where the other play's good answers stand: beside this one's. */
+const BEFORE_AT = 2;
 
 /** One play's view. `before` are the seconds of the play without Flyball, to compare phase by phase. */
 export function createLiveView(screen: Screen, title: string, before: PlaySecond[] | null) {
@@ -21,7 +25,9 @@ export function createLiveView(screen: Screen, title: string, before: PlaySecond
 
   function draw(lines: readonly string[]) {
     const up = drawn > 0 ? `\x1b[${drawn}A` : '';
-    screen.write(`${up}${lines.map((line) => `\x1b[2K${line}`).join('\n')}\n`);
+    screen.write(
+      `${up}${lines.map((line) => `\x1b[2K${line.slice(0, screen.columns)}`).join('\n')}\n`,
+    );
     drawn = lines.length;
   }
 
@@ -53,20 +59,21 @@ function table(
   const last = phases.at(-1)!;
   const now = seen.at(-1)!;
   const all = Math.max(0, last.from + last.seconds - now.second - 1);
-  const head = [...COLUMNS, ...(before ? ['good/s without'] : [])];
+  const head = before ? COLUMNS.toSpliced(BEFORE_AT, 0, '(without)') : COLUMNS;
   const rows = phases.map((each) => {
     const own = seen.filter((s) => s.phase === each.name);
     const label = `${each === phase ? '▸' : ' '} ${PHASE_TITLES[each.name]}`;
     const past = before?.filter((s) => s.phase === each.name) ?? [];
     const cells = own.length > 0 ? numbers(own) : COLUMNS.map(() => '·');
-    return row(label, before ? [...cells, perSecond(past, (s) => s.good)] : cells);
+    const other = `(${perSecond(past, (s) => s.good)})`;
+    return row(label, before ? cells.toSpliced(BEFORE_AT, 0, other) : cells);
   });
   return [
     `${title} · ${PHASE_TITLES[phase.name]} · ${left} s left of this phase, ${all} s of this play`,
     '',
     row('', head),
     ...rows,
-    row('  this second', numbers([now])),
+    row('  this second', before ? numbers([now]).toSpliced(BEFORE_AT, 0, '') : numbers([now])),
     `  ${limiterText(now)}`,
   ];
 }
@@ -107,10 +114,7 @@ function perSecond(seconds: readonly PlaySecond[], pick: (s: PlaySecond) => numb
 }
 
 function row(label: string, cells: readonly string[]): string {
-  return (
-    label.padEnd(LABEL_WIDTH) +
-    cells.map((cell) => cell.padStart(Math.max(COLUMN_WIDTH, cell.length + 2))).join('')
-  );
+  return label.padEnd(LABEL_WIDTH) + cells.map((cell) => cell.padStart(COLUMN_WIDTH)).join('');
 }
 
 function show(value: number | null): string {

@@ -1,4 +1,5 @@
 /** Finds the knee: the best goodput that any fixed in-flight cap gives under overload, at full and half database speed. Stage: demo. */
+import { FlyballError } from '../errors.js';
 import type { CheckoutDatabase } from './database.js';
 import type { Stage } from './stage.js';
 
@@ -26,8 +27,30 @@ export function rampPlan(seconds: number): RampPlan {
     : { caps: [12, 16, 24], counted: 1 };
 }
 
-/** Ten times the capacity that the service is built for, as in the story: every cap binds, at either speed. */
-const OVERLOAD = 1000;
+/** Three times the capacity that the service is built for: every cap binds, at either speed. */
+const OVERLOAD = 300;
+/** A fresh process is slow until its code is compiled. */
+const WARM_SECONDS = 2;
+/** Ten connections of 100 ms make 100 a second. Far below that the machine was busy with other things. */
+const PLAUSIBLE_KNEE = 60;
+const LOWEST_KNEE = 20;
+
+/** Measures again, once, when the machine was too busy to tell; what is then still nonsense is a broken run. */
+export async function measureKnee(
+  measure: () => Promise<Knee>,
+  say: (line: string) => void,
+): Promise<Knee> {
+  const first = await measure();
+  if (first.fullSpeed >= PLAUSIBLE_KNEE) return first;
+  say('Other work on this machine slowed the measurement down: once more.');
+  const second = await measure();
+  const better = second.fullSpeed > first.fullSpeed ? second : first;
+  if (better.fullSpeed >= LOWEST_KNEE && better.halfSpeed > 0) return better;
+  throw new FlyballError(
+    'FLYBALL_E_DEMO_KNEE',
+    `the checkout service gave ${Math.round(better.fullSpeed)} good answers/s at best, of about 100: this machine is too busy, or too small (two cores are needed). Try again when it is idle.`,
+  );
+}
 
 /** One run of the generator over all caps, at full speed and then at half; `onStep` sees each as it is known. */
 export async function runRamp(
@@ -51,8 +74,15 @@ export async function runRamp(
 
   enter(steps[0]);
   await stage.load(
-    { steps: [{ seconds: steps.length * stepSeconds, rate: OVERLOAD }], seed, retry: false },
-    ({ second, good }) => {
+    {
+      steps: [{ seconds: WARM_SECONDS + steps.length * stepSeconds, rate: OVERLOAD }],
+      seed,
+      retry: false,
+    },
+    (each) => {
+      const second = each.second - WARM_SECONDS;
+      if (second < 0) return;
+      const { good } = each;
       const index = Math.floor(second / stepSeconds);
       const step = steps[index];
       if (!step) return;

@@ -6,8 +6,8 @@ import { type BreakerTimes, breakerTimes } from './breaker-times.js';
 import type { PlayRecord } from './play.js';
 import type { DemoResult } from './result.js';
 import type { DemoRun } from './run-demo.js';
-import { PHASE_TITLES, PHASES, phaseAt } from './story.js';
-import type { Figures, PlaySummary } from './summary.js';
+import { PHASE_TITLES, PHASES, phaseAt, SETTLE_SECONDS } from './story.js';
+import { type Figures, type PlaySummary, settledP95Ms } from './summary.js';
 
 type Table = (head: readonly string[], rows: readonly (readonly string[])[]) => string;
 
@@ -28,6 +28,7 @@ export function ending(run: DemoRun, result: DemoResult, options: EndingOptions)
     `with:    ${fates(run.guarded)}`,
     '',
     kneeLine(result),
+    settledLine(run),
     breakerLine(breakerTimes(run.guarded)),
     `Good answers with Flyball: ${times} times those without.`,
     '',
@@ -84,6 +85,10 @@ export function fates(record: PlayRecord): string {
     `${sum((s) => s.refused)} refused at once, ${sum((s) => s.failed)} failed, ` +
     `${sum((s) => s.timedOut)} timed out, ${sum((s) => s.broken)} without an answer`
   );
+}
+
+function settledLine({ without, guarded }: DemoRun): string {
+  return `After the first ${SETTLE_SECONDS} s of each disturbance 95 % of admitted requests took at most ${ms(settledP95Ms(guarded))}; without Flyball ${ms(settledP95Ms(without))}.`;
 }
 
 export function breakerLine({ zeroAfterMs, backAfterMs, rateBefore }: BreakerTimes): string {

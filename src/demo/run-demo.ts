@@ -15,7 +15,7 @@ import { createLiveView, type Screen } from './live.js';
 import { type PlayOptions, type PlayRecord, playStory } from './play.js';
 import { startPostgres } from './postgres.js';
 import { createProcesses, type Processes } from './processes.js';
-import { type Knee, rampPlan, runRamp } from './ramp.js';
+import { type Knee, measureKnee, type RampStep, rampPlan, runRamp } from './ramp.js';
 import { openStage, type Stage } from './stage.js';
 import { storyOf } from './story.js';
 
@@ -65,13 +65,12 @@ async function perform(options: DemoOptions, ending: Ending): Promise<DemoRun> {
   say(
     'Measuring the knee: a fixed in-flight cap under overload, at full and at half database speed.',
   );
-  const knee = await guarded(
-    runRamp(stage, database, plan, seed, ({ slowdown, cap, goodPerSecond }) =>
-      say(
-        `  ${slowdown === 1 ? 'full' : 'half'} speed, cap ${cap}: ${Math.round(goodPerSecond)} good/s`,
-      ),
-    ),
-  );
+  const onStep = ({ slowdown, cap, goodPerSecond }: RampStep) => {
+    const speed = slowdown === 1 ? 'full' : 'half';
+    say(`  ${speed} speed, cap ${cap}: ${Math.round(goodPerSecond)} good/s`);
+  };
+  const measure = () => runRamp(stage, database, plan, seed, onStep);
+  const knee = await guarded(measureKnee(measure, say));
   const phases = storyOf(seconds, knee.fullSpeed);
 
   const play = (guard: 'none' | 'flyball', title: string, before: PlayRecord | null) => {

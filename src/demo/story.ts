@@ -24,7 +24,7 @@ export interface Phase {
   upstreamFails: boolean;
 }
 
-/** Calm load as a share of the knee, and the surge as a multiple of the knee. */
+/** Calm load as a share of the knee; the surge is ten times the calm: four times what the service can do. */
 export const CALM_SHARE = 0.4;
 export const SURGE_TIMES = 10;
 
@@ -62,7 +62,7 @@ export function storyOf(seconds: number, knee: number): Phase[] {
       name,
       from,
       seconds: lengths[name],
-      rate: knee * (quiet ? CALM_SHARE : SURGE_TIMES),
+      rate: knee * CALM_SHARE * (quiet ? 1 : SURGE_TIMES),
       databaseSlowdown: name === 'slowDatabase' ? 2 : 1,
       upstreamFails: name === 'upstreamFailure',
     };

@@ -29,8 +29,8 @@ describe('story', () => {
     }
   });
 
-  test('calm is 40 % of the knee, all between is ten times the knee', () => {
-    expect(storyOf(75, 110).map((p) => Math.round(p.rate))).toEqual([44, 1100, 1100, 1100, 44]);
+  test('calm is 40 % of the knee, all between is ten times the calm', () => {
+    expect(storyOf(75, 110).map((p) => Math.round(p.rate))).toEqual([44, 440, 440, 440, 44]);
   });
 
   test('a second after the end belongs to the last phase', () => {
