@@ -20,8 +20,8 @@ const QUIET = new Set(['no_traffic', 'no_data', 'not_started']);
 /** Given paths, else FLYBALL_POLICIES, else ./policies when it is there. */
 export function policyPaths(io: CliIo, given: readonly string[]): string[] {
   if (given.length > 0) return [...given];
-  const fromEnv = io.env.FLYBALL_POLICIES?.split(',').map((path) => path.trim());
-  if (fromEnv?.length) return fromEnv;
+  const fromEnv = (io.env.FLYBALL_POLICIES ?? '').split(',').map((path) => path.trim());
+  if (fromEnv.some((path) => path !== '')) return fromEnv.filter((path) => path !== '');
   return existsSync('policies') ? ['policies'] : [];
 }
 

@@ -10,11 +10,14 @@ import {
   limiterKeys,
   NAME_PATTERN,
 } from '../redis/keys.js';
-import type { CliIo } from './output.js';
+import { type CliIo, UsageError } from './output.js';
 import { clean, closest } from './text.js';
 
 /** A person at a terminal waits this long for Redis before they are told. */
 const CONNECT_DEADLINE_MS = 5000;
+
+/** As the daemon takes it: a brace in it would move keys to other cluster slots. */
+const PREFIX_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
 
 export interface Session {
   redis: Redis;
@@ -26,7 +29,14 @@ export interface Session {
 /** Where Redis is, for the person; the flag, else the environment, else the data folder. */
 export function cliRedis(io: CliIo): { url: string; source: string; prefix: string | undefined } {
   const { url, source } = resolveRedis({ url: io.globals.redis, env: io.env });
-  return { url, source, prefix: io.globals.prefix ?? (io.env.FLYBALL_PREFIX || undefined) };
+  const prefix = io.globals.prefix ?? (io.env.FLYBALL_PREFIX || undefined);
+  if (prefix !== undefined && !PREFIX_PATTERN.test(prefix)) {
+    throw new UsageError(
+      `the key prefix is ${JSON.stringify(prefix)}.`,
+      "Use 1 to 64 letters, digits, '.', '_', '-'.",
+    );
+  }
+  return { url, source, prefix };
 }
 
 /** Runs `work` with a live connection and closes it whatever happens. */

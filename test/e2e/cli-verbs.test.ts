@@ -356,6 +356,7 @@ describe('what is wrong is told with the mend', () => {
     ['pni checkout', 64, /unknown command 'pni'.*Did you mean pin\?/],
     ['pin checkout --ratte 5', 64, /unknown option '--ratte'.*Did you mean --rate\?/],
     ['status a b', 64, /too many arguments/],
+    ['status --prefix a{b}', 64, /key prefix is "a\{b\}"\. Use 1 to 64 letters/],
   ])('%s → exit %i', async (args, code, message) => {
     const failed = await run(args);
     expect(failed.stderr).toMatch(message);
@@ -376,6 +377,15 @@ describe('what is wrong is told with the mend', () => {
       code: 1,
       stderr: expect.stringMatching(/FLYBALL_E_LIMITER_UNMANAGED.*flyball run/),
     });
+  });
+
+  test('another prefix is another world', async () => {
+    await seedLimiter(redis, { name: 'search', prefix: 'staging' });
+    expect((await run('pin search --rate 50 --yes')).code).toBe(64);
+    expect((await run('pin search --rate 50 --yes --prefix staging')).code).toBe(0);
+    const shown = await cli(['status'], { env: { ...env, FLYBALL_PREFIX: 'staging' } });
+    expect(shown.stdout).toMatch(/^search/m);
+    expect(shown.stdout).not.toMatch(/^checkout/m);
   });
 
   test('a limiter in a group is found through the registry', async () => {
