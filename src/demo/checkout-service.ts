@@ -1,6 +1,6 @@
 /**
  * The service that the demo overloads: a checkout over PostgreSQL with a pool of 10, and a payment upstream.
- * GUARD=none runs it bare, GUARD=cap behind a fixed in-flight cap (the ramp), GUARD=flyball as a user would. Stage: demo.
+ * GUARD=none runs it bare, GUARD=cap behind a fixed in-flight cap, GUARD=flyball as a user would. Stage: demo.
  */
 import Fastify from 'fastify';
 import pg from 'pg';
