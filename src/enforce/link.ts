@@ -13,8 +13,9 @@ const PROBE_EVERY_MS = 100;
 /** A probe that is not answered is not repeated before this: a silent server must not collect a queue. */
 const PROBE_PATIENCE_MS = 2_000;
 
-/** Timers fire up to this late. */
-const TIMER_MS = 1;
+/** Timers fire late, and the caller's code runs after them: this share of a deadline is kept for both. */
+const LAG_SHARE = 0.06;
+const LAG_MAX_MS = 3;
 
 export type LinkEvent = 'down' | 'up' | 'lost';
 
@@ -37,6 +38,7 @@ export interface Link {
 
 export function createLink(options: LinkOptions): Link {
   const { redis, deadlineMs, clock, probe, onEvent } = options;
+  const lagMs = Math.min(LAG_MAX_MS, deadlineMs * LAG_SHARE);
   let up = true;
   let closed = false;
   let failures = 0;
@@ -129,7 +131,7 @@ export function createLink(options: LinkOptions): Link {
     },
     async within(deadlineAtMs, call) {
       try {
-        const leftMs = deadlineAtMs - TIMER_MS - clock.monotonicMs();
+        const leftMs = deadlineAtMs - lagMs - clock.monotonicMs();
         if (leftMs <= 0) throw new Error('no time left to ask');
         const result = await expire(
           ready() ? call() : callOnceConnected(deadlineAtMs, call),

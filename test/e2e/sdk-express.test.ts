@@ -120,18 +120,18 @@ test('a full in-flight cap answers 503 with r=0; requests are counted until they
   const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 1 });
   const app = express();
   app.use(flyball(api));
-  let finish: () => void = () => {};
+  let finish: (() => unknown) | undefined;
   app.get('/slow', (_req, res) => {
     finish = () => res.send('done');
   });
   const url = await listen(app);
   const slow = fetch(`${url}/slow`);
-  await until('the slow one is under way', () => api.stats().inFlight === 1);
+  await until('the slow one is under way', () => finish !== undefined);
   const denied = await fetch(`${url}/slow`);
   expect(denied.status).toBe(503);
   expect(denied.headers.get('ratelimit')).toMatch(/;r=0;t=1$/);
   expect(await denied.json()).toMatchObject({ limit: 'in_flight' });
-  finish();
+  finish!();
   expect((await slow).status).toBe(200);
   await until('it is counted out', () => api.stats().inFlight === 0);
 });

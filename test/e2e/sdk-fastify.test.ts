@@ -81,7 +81,7 @@ test('a full in-flight cap answers 503 with r=0; outcomes are counted once', asy
   const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 1 });
   const app = fastify();
   await app.register(flyball, { limiter: api });
-  let finish: (text: string) => void = () => {};
+  let finish: ((text: string) => void) | undefined;
   app.get('/slow', () => new Promise((ok) => (finish = ok)));
   app.get('/throw', async (req) => {
     (req as { flyball?: TakeDecision }).flyball!.note({ upstream: 'pay', code: 'SYSTEMERROR' });
@@ -89,11 +89,11 @@ test('a full in-flight cap answers 503 with r=0; outcomes are counted once', asy
   });
   const url = await listen(app);
   const slow = fetch(`${url}/slow`);
-  await until('it is under way', () => api.stats().inFlight === 1);
+  await until('it is under way', () => finish !== undefined);
   const denied = await fetch(`${url}/slow`);
   expect(denied.status).toBe(503);
   expect(denied.headers.get('ratelimit')).toMatch(/;r=0;t=1$/);
-  finish('done');
+  finish!('done');
   expect((await slow).status).toBe(200);
   await until('it is counted out', () => api.stats().inFlight === 0);
 
