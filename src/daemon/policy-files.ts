@@ -8,7 +8,10 @@ import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
 import type { Metrics } from '../report/metrics.js';
 
 export interface PolicyFiles {
-  /** By limiter, as last loaded without fault: a file that broke later keeps its last good version here, one that is gone does not. */
+  /**
+   * By limiter, as last loaded without fault: a file that broke later keeps its last good version here, one that
+   * is gone does not.
+   */
   readonly files: ReadonlyMap<string, LoadedPolicy>;
   /** Faults of the last reading. */
   readonly faults: readonly PolicyFault[];

@@ -37,7 +37,7 @@ export interface DaemonSetup {
   close(): Promise<void>;
 }
 
-/** A folder with policies and the daemons started on it; short ticks (100 ms) and leases (500 ms). */
+/** A folder with policies and the daemons started on it; short ticks (100 ms) and leases (1 s). */
 export function daemonSetup(redisUrl: string | null): DaemonSetup {
   const dir = mkdtempSync(join(tmpdir(), 'flyball-daemon-'));
   const policies = join(dir, 'policies');
@@ -75,7 +75,8 @@ function startDaemon(
       HOME,
       FLYBALL_POLICIES: policies,
       FLYBALL_TICK_MS: '100',
-      FLYBALL_LEASE_MS: '500',
+      FLYBALL_LEASE_MS: '1000',
+      FLYBALL_POLICY_DEADLINE_MS: '30000',
       FLYBALL_RELOAD_MS: '100',
       FLYBALL_HTTP_PORT: '0',
       FLYBALL_REDIS_WAIT_MS: '5000',
@@ -128,7 +129,7 @@ function startDaemon(
 export async function until<T>(
   what: string,
   look: () => T | undefined | null | false | Promise<T | undefined | null | false>,
-  deadlineMs = 20_000,
+  deadlineMs = 30_000,
 ): Promise<T> {
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
