@@ -48,6 +48,19 @@ test('every link between documents leads to a file', () => {
   expect(dead).toEqual([]);
 });
 
+test('the index of decisions names each of them', () => {
+  const pages = filesUnder('docs/adr', /\d{4}-.*\.md$/).map(({ path }) => path.split('/').at(-1)!);
+  const listed = [...read('docs/adr/README.md').matchAll(/\]\((\d{4}-[^)]+)\)/g)].map(
+    ([, file]) => file!,
+  );
+  expect(sorted(listed)).toEqual(sorted(pages));
+});
+
+test('every guide is found from the README', () => {
+  const guides = filesUnder('docs', /^docs\/[a-z-]+\.md$/).map(({ path }) => path);
+  expect(guides.filter((path) => !read('README.md').includes(`](${path})`))).toEqual([]);
+});
+
 test('the commands that CONTRIBUTING and README name exist', () => {
   const { scripts } = JSON.parse(read('package.json'));
   const named = [
