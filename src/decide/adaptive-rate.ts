@@ -5,33 +5,42 @@ import { overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
 
 /**
- *   overload   rate ← share · X, a share of the measured throughput X, not of the old rate: smaller the worse
- *              it is and the older the data. Late answers of old requests prove nothing: one cut, then wait.
- *   drained    rate ← returnTo · good: back at once to just under the last rate that was good.
- *   near good  slow growth, faster the longer it goes well (after CUBIC), only while the rate binds.
- *   always     rate ≤ beyond · verified.
+ *   near the knee   good ← X, rate ← 0.9 · good        (X: measured throughput, never the old rate)
+ *   overload        good ← X at its onset, rate ← share · X until it is drained: the deeper, the worse it is and
+ *                   the older the data. Late answers of old requests prove nothing: one cut, then wait.
+ *   afterwards      rate ← good · curve(t): at once to 0.9 of the last good rate, slow near it, fast beyond it
+ *                   (after CUBIC). t runs only while the rate binds, and faster the more room there is.
+ *   always          rate ≤ beyond · verified
  *
  * A rate must foresee where a cap corrects itself; so it aims lower, and is the second choice.
  */
 export const TUNING = {
   aim: 0.7,
-  calm: 0.15,
-  share: 0.9,
-  shareLeast: 0.4,
-  /** Further cut for each second of the data's age, and for each unit of overload. */
+  calm: 0.1,
+  /** curve(0), and the seconds to its plateau. */
+  returnTo: 0.92,
+  plateau: 20,
+  beyondPlateau: 0.12,
+  /** How much faster t runs for each unit (log) of room under the aim. */
+  haste: 3,
+  /** The share of X while draining, less for overload and for age. */
+  drain: 0.75,
+  drainOver: 0.3,
+  drainLeast: 0.3,
   agePerSecond: 0.02,
-  overShare: 0.4,
-  returnTo: 0.9,
-  /** After a relapse soon after the return, the good rate was not good. */
-  relapseMs: 30_000,
+  /** A cut this soon after a return says that the good rate was not good. */
+  relapseMs: 20_000,
   relapse: 0.85,
-  growFirst: 0.004,
-  growMore: 0.0008,
-  growMost: 0.06,
   beyond: 2.5,
   smooth: 0.5,
   fade: 0.001,
 };
+
+/** 0.9 … 1 up to the plateau, then steeper and steeper. */
+function curve(t: number): number {
+  const u = (t - TUNING.plateau) / TUNING.plateau;
+  return u < 0 ? 1 + (1 - TUNING.returnTo) * u ** 3 : 1 + TUNING.beyondPlateau * u ** 3;
+}
 
 export const adaptiveRateLaw: Law = (policy, before, sample) => {
   const bounds = boundsOf(policy).rate;
@@ -41,74 +50,65 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
   const dtMs = Math.max(0, sample.dtMs);
   const over = overload.z - Math.log(TUNING.aim);
   const seen = traffic.answers > 0 ? traffic.okRate : traffic.admittedRate;
-  const measured = traffic.fresh
-    ? TUNING.smooth * numberIn(before, 'measured', seen) + (1 - TUNING.smooth) * seen
-    : numberIn(before, 'measured', seen);
+  const last = numberIn(before, 'measured', seen);
+  const weight = traffic.fresh ? clamp((TUNING.smooth * traffic.intervalMs) / 1000, 0, 1) : 0;
+  const measured = last + weight * (seen - last);
+  const onset = Math.max(measured, numberIn(before, 'onset', 0) * 0.85 ** (dtMs / 1000));
   let verified = numberIn(before, 'verified', 0) * (1 - TUNING.fade) ** (dtMs / 1000);
   let good = numberIn(before, 'good', start.rate);
+  let t = numberIn(before, 't', 0);
+  let draining = numberIn(before, 'draining', 0);
   let sinceCutMs = Math.min(3_600_000, numberIn(before, 'sinceCutMs', 3_600_000) + dtMs);
-  let wellMs = numberIn(before, 'wellMs', 0) + dtMs;
-  // The exact rate between two writes; what was moved by others is followed.
-  let rate = clamp(numberIn(before, 'rate', start.rate), 0.9 * start.rate, 1.15 * start.rate);
+  let rate = start.rate;
   let reason: Reason = 'steady';
 
   const latency = policy.signals[overload.worst]?.stat === 'latency';
   const answeredMs = latency ? overload.value : (traffic.meanMs ?? 0);
-  const drained = sinceCutMs >= traffic.ageMs + 0.5 * traffic.intervalMs + answeredMs;
+  const drained = sinceCutMs >= traffic.ageMs + traffic.intervalMs + answeredMs;
   const binds = traffic.deniedByRate > 0 || traffic.admittedRate > 0.95 * start.rate;
   if (!overload.fresh || !traffic.fresh) reason = 'no_evidence';
   else if (over > 0) {
-    wellMs = 0;
     if (drained) {
-      const ageSeconds = (traffic.ageMs + traffic.intervalMs) / 1000;
-      const share = clamp(
-        TUNING.share - TUNING.agePerSecond * ageSeconds - TUNING.overShare * over,
-        TUNING.shareLeast,
-        1,
-      );
       const soon = sinceCutMs < TUNING.relapseMs;
-      good = soon ? good * TUNING.relapse : Math.min(good, Math.max(verified, measured));
-      rate = Math.max(bounds.min, Math.min(rate, share * measured));
+      const grave = overload.z > 0;
+      if (!draining)
+        good = Math.min(
+          soon ? good * TUNING.relapse : Math.max(good, start.rate),
+          grave ? onset : measured,
+        );
+      if (grave) {
+        const ageSeconds = (traffic.ageMs + traffic.intervalMs) / 1000;
+        const share =
+          TUNING.drain - TUNING.agePerSecond * ageSeconds - TUNING.drainOver * overload.z;
+        rate = Math.min(rate, Math.max(TUNING.drainLeast, share) * measured);
+        draining = 1;
+      } else rate = Math.min(rate, curve(0) * good);
+      t = 0;
       sinceCutMs = 0;
-      reason = over > Math.log(2) ? 'law_emergency_cut' : 'law_cut';
+      reason = overload.z > Math.log(2) ? 'law_emergency_cut' : 'law_cut';
     }
   } else {
     verified = Math.max(verified, measured);
-    if (over < -TUNING.calm && binds && drained) {
-      const back = TUNING.returnTo * good;
+    if (over < -TUNING.calm && drained && (binds || draining)) {
       const seconds = Math.min(traffic.intervalMs, 5000) / 1000;
-      if (start.rate < back) rate = back;
-      else {
-        const grow = Math.min(
-          TUNING.growMost,
-          TUNING.growFirst + (TUNING.growMore * wellMs) / 1000,
-        );
-        rate = Math.max(rate, start.rate) * (1 + grow * seconds);
-        good = Math.max(good, measured);
-      }
-      rate = Math.max(start.rate, Math.min(rate, TUNING.beyond * Math.max(verified, measured)));
-      reason = 'law_raise';
+      if (!draining) t += seconds * (1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1));
+      draining = 0;
+      rate = Math.max(
+        rate,
+        Math.min(good * curve(t), TUNING.beyond * Math.max(verified, measured)),
+      );
+      if (rate > start.rate) reason = 'law_raise';
     }
   }
   rate = clamp(rate, bounds.min, bounds.max);
-  const moved = reason === 'law_cut' || reason === 'law_emergency_cut' || reason === 'law_raise';
   return {
-    memory: { rate, measured, verified, good, sinceCutMs, wellMs },
-    rate: moved ? rate : start.rate,
+    memory: { measured, onset, verified, good, t, draining, sinceCutMs },
+    rate: reason === 'no_evidence' || reason === 'steady' ? start.rate : rate,
     inFlightMax: start.inFlightMax,
     reason,
     why: overload.fresh
       ? `${overloadText(policy, overload)}; ${trafficText(sample)}; rate only`
       : 'no fresh signal',
-    terms: {
-      z: overload.z,
-      over,
-      measured,
-      verified,
-      good,
-      wellMs,
-      drained: +drained,
-      binds: +binds,
-    },
+    terms: { z: overload.z, over, measured, verified, good, t, drained: +drained, binds: +binds },
   };
 };

@@ -1,0 +1,169 @@
+/** Law `adaptive` where completions are seen: moves the in-flight cap, and beside it the rate as a ceiling. Stage: decide. */
+import type { Policy } from '../policy/schema.js';
+import { boundsOf, clamp } from './bounds.js';
+import { type Law, listIn, numberIn, startingPoint } from './law.js';
+import { type Overload, overloadOf } from './overload.js';
+import { overloadText, type Reason, trafficText } from './reasons.js';
+import { addPoint, agePoints, responseSlope } from './response.js';
+import type { LawMemory, LimiterNumbers, Sample } from './types.js';
+
+/**
+ * With z the overload index, N the in flight observed by Little's law, s = d ln X ÷ d ln N the response of
+ * throughput to the cap, over = z − ln(aim):
+ *
+ *   over > calm    cap ← min(cap, 1.05 · N) · exp(−cutPower · effect · over), where effect = 1 − s ÷ worthwhile
+ *                  near the aim, at least 1 − s above `firm`, at least graveEffect above `grave`; not under cutMost a time
+ *   over < −calm   a cap that binds grows by exp(growPower · seconds · −over · 2s); one that does not bind stands at
+ *                  least at idleRoom · N; nothing is learnt from idleness
+ *   else           nothing moves
+ *   rate           a ceiling of rateRoom · verified good throughput: falls with a cut, rises when it binds
+ *
+ * Below the knee (s → 1) the aim rises toward aimMost: there, more in flight costs no latency. After a cut only
+ * answers of requests admitted since then are evidence. Reached by trial on simulated services; the feasibility
+ * rule is that of windowed concurrency limits, with the SLO in the place of a baseline latency, which drifts.
+ */
+export const TUNING = {
+  aim: 0.72,
+  aimMost: 0.9,
+  /** Slope from which on the aim rises. */
+  liftFrom: 0.4,
+  calm: 0.12,
+  cutPower: 0.7,
+  cutMost: 0.6,
+  /** Slope above which a cut near the aim is not worth its throughput. */
+  worthwhile: 0.4,
+  firm: 0.9,
+  grave: 1.5,
+  graveEffect: 0.3,
+  growPower: 0.18,
+  idleRoom: 2,
+  rateRoom: 2,
+  /** The verified throughput fades by this share a second. */
+  fade: 0.002,
+};
+
+/** What one tick makes of memory and sample before anything moves. */
+interface Evidence {
+  overload: Overload;
+  over: number;
+  /** Cap in force, exact cap between two writes, in flight observed. */
+  inForce: number;
+  cap: number;
+  observed: number;
+  verified: number;
+  points: number[];
+  slope: number;
+  effect: number;
+  /** The answers seen are of requests admitted after the last cut. */
+  drained: boolean;
+  capBinds: boolean;
+  rateBinds: boolean;
+  sinceCutMs: number;
+  sinceMoveMs: number;
+}
+
+const LONG_MS = 3_600_000;
+
+export const adaptiveCapLaw: Law = (policy, before, sample) => {
+  const { rate: rateBounds, inFlight } = boundsOf(policy);
+  const range = inFlight ?? { min: 1, max: Number.MAX_SAFE_INTEGER };
+  const start = startingPoint(sample);
+  const seen = evidence(policy, before, sample, start.inFlightMax || range.max);
+  const { overload, over, inForce } = seen;
+  let cap = inForce;
+  let rate = start.rate;
+  let reason: Reason = 'steady';
+  let sinceCutMs = seen.sinceCutMs;
+
+  if (!overload.fresh || !sample.traffic.fresh) reason = 'no_evidence';
+  else if (over > TUNING.calm && seen.drained) {
+    const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * seen.effect * over));
+    const underWay = Math.max(seen.observed, sample.traffic.inFlightNow ?? 0);
+    cap = clamp(Math.min(seen.cap, inForce, 1.05 * underWay) * factor, range.min, range.max);
+    const ceiling = Math.max(rateBounds.min, TUNING.rateRoom * seen.verified);
+    if (ceiling < 0.8 * rate) rate = ceiling;
+    if (Math.round(cap) < inForce || rate < start.rate) {
+      reason = overload.z > Math.log(TUNING.grave) ? 'law_emergency_cut' : 'law_cut';
+      sinceCutMs = 0;
+    }
+  } else if (over < -TUNING.calm) {
+    const raised = raise(seen, sample, rate);
+    cap = clamp(raised.inFlightMax, range.min, range.max);
+    rate = raised.rate;
+    reason = cap > inForce || rate > start.rate ? 'law_raise' : 'idle';
+  }
+  return {
+    memory: {
+      cap,
+      sinceCutMs: Math.min(sinceCutMs, LONG_MS),
+      sinceMoveMs: Math.min(seen.sinceMoveMs, LONG_MS),
+      inForce,
+      verified: seen.verified,
+      points: seen.points,
+    },
+    rate,
+    inFlightMax: Math.max(range.min, Math.round(cap)),
+    reason,
+    why: overload.fresh
+      ? `${overloadText(policy, overload)}; ${trafficText(sample)}`
+      : 'no fresh signal',
+    terms: {
+      z: overload.z,
+      over,
+      cap,
+      observed: seen.observed,
+      slope: seen.slope,
+      effect: seen.effect,
+      verified: seen.verified,
+      drained: +seen.drained,
+      capBinds: +seen.capBinds,
+      rateBinds: +seen.rateBinds,
+    },
+  };
+};
+
+function raise(seen: Evidence, sample: Sample, rate: number): LimiterNumbers {
+  const seconds = Math.min(sample.traffic.intervalMs || 1000, 5_000) / 1000;
+  let cap = Math.max(seen.cap, seen.inForce);
+  if (seen.capBinds) {
+    const worth = clamp(2 * seen.slope, 0.1, 1);
+    cap *= Math.exp(TUNING.growPower * seconds * -seen.over * worth);
+  } else cap = Math.max(seen.inForce, TUNING.idleRoom * seen.observed);
+  const ceiling = seen.rateBinds ? TUNING.rateRoom * seen.verified : 0;
+  return { inFlightMax: cap, rate: Math.max(rate, ceiling) };
+}
+
+function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: number): Evidence {
+  const { traffic } = sample;
+  const overload = overloadOf(policy, sample);
+  const observed = Math.max(traffic.inFlight ?? 0, 0);
+  // A person, a policy or a guard may have moved what is in force: follow it, keep only what rounding lost.
+  const cap = clamp(numberIn(before, 'cap', inForce), 0.85 * inForce, 1.3 * inForce);
+  const sinceCutMs = numberIn(before, 'sinceCutMs', LONG_MS) + sample.dtMs;
+  const moved = numberIn(before, 'inForce', inForce) !== inForce;
+  const sinceMoveMs = (moved ? 0 : numberIn(before, 'sinceMoveMs', 0)) + sample.dtMs;
+  const faded = numberIn(before, 'verified', 0) * (1 - TUNING.fade) ** (sample.dtMs / 1000);
+  const verified = Math.max(faded, traffic.fresh ? traffic.okRate : 0);
+
+  const isLatency = policy.signals[overload.worst]?.stat === 'latency';
+  const answeredMs = isLatency ? overload.value : (traffic.meanMs ?? 0);
+  const drained = sinceCutMs >= traffic.ageMs + 0.5 * traffic.intervalMs + answeredMs;
+  const capBinds = traffic.deniedByCap > 0 || observed > 0.7 * cap;
+
+  let points = agePoints(listIn(before, 'points'), sample.dtMs);
+  const settled = sinceMoveMs >= traffic.ageMs + 0.9 * traffic.intervalMs;
+  if (traffic.fresh && capBinds && drained && settled) {
+    points = addPoint(points, clamp(observed, 0.7 * inForce, inForce), traffic.okRate);
+  }
+  const slope = responseSlope(points, inForce);
+  const lift = clamp((slope - TUNING.liftFrom) / (1 - TUNING.liftFrom), 0, 1);
+  const over = overload.z - Math.log(TUNING.aim + (TUNING.aimMost - TUNING.aim) * lift);
+  let effect = clamp(1 - slope / TUNING.worthwhile, 0, 1);
+  if (overload.z > Math.log(TUNING.firm)) effect = Math.max(effect, clamp(1 - slope, 0, 1));
+  if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, TUNING.graveEffect);
+  const rateBinds = traffic.deniedByRate > 0;
+  return {
+    ...{ overload, over, inForce, cap, observed, verified, points, slope, effect },
+    ...{ drained, capBinds, rateBinds, sinceCutMs, sinceMoveMs },
+  };
+}
