@@ -1,0 +1,67 @@
+/** C31: on a cluster every script stays on its limiter's slot, declares all it touches, and heals by itself. */
+import { Cluster } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { limiterKeys } from '../../src/redis/keys.js';
+import { heartbeat, inFlight, lease, note, take, takePipelined } from '../../src/redis/scripts.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { changeParams, seedParams, storedParams, testEntry } from '../support/seed-params.js';
+import { FALLBACK } from './fixture.js';
+
+let server: TestRedis;
+let cluster: Cluster;
+beforeAll(async () => {
+  server = await startRedis(['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']);
+  const node = server.client();
+  await node.cluster('ADDSLOTSRANGE', 0, 16383);
+  while (!(await node.cluster('INFO')).toString().includes('cluster_state:ok')) {
+    await new Promise((ok) => setTimeout(ok, 20));
+  }
+  cluster = new Cluster([{ host: '127.0.0.1', port: server.port }]);
+});
+afterAll(async () => {
+  cluster.disconnect();
+  await server.stop();
+});
+
+test.each([{ name: 'alone' }, { name: 'member', group: 'team' }])(
+  'C31: every script, 1000 subjects: %j',
+  async (address) => {
+    const keys = limiterKeys(address);
+    await server.client().script('FLUSH');
+    await seedParams(
+      cluster,
+      keys,
+      { subjectRate: 1, subjectCapacity: 2, inFlightMax: 5 },
+      { policy: { hash: 'h', json: '{}' } },
+    );
+    const subjects = Array.from(
+      { length: 1000 },
+      (_, i) => `${i % 3 === 0 ? '{}' : 'é'}${i * 7919}}{`,
+    );
+    const calls = Array.from({ length: 10 }, (_, i) => ({
+      keys,
+      takes: subjects
+        .slice(i * 100, i * 100 + 100)
+        .map((subject) => ({ subject, cost: 1, priority: 'critical' as const })),
+      chargeByUs: 'any' as const,
+      fallback: FALLBACK,
+      shadow: false,
+    }));
+    for (const call of calls.slice(0, 5))
+      expect((await take(cluster, call)).answers).toHaveLength(100);
+    expect(await takePipelined(cluster, calls.slice(5))).toHaveLength(5);
+    const ask = { keys, processId: 'p', need: 1, reports: true, fallback: FALLBACK };
+    expect((await inFlight(cluster, ask)).share).toBe(5);
+    const held = await lease(cluster, { keys, op: 'acquire', owner: 'o', leaseMs: 5000 });
+    if (held.status !== 'held') throw new Error('not held');
+    const beat = { keys, owner: 'o', token: held.token, leaseMs: 5000, checkpoint: '{}' };
+    expect(await heartbeat(cluster, beat)).toMatchObject({ status: 'ok' });
+    expect(await changeParams(cluster, keys, { rate: 5 })).toMatchObject({
+      status: 'ok',
+      revision: 2,
+    });
+    const { epoch, revision } = (await storedParams(cluster, keys))!;
+    const entry = await testEntry(cluster, keys, epoch, revision, 'noted');
+    expect(await note(cluster, { keys, entry })).toMatchObject({ status: 'ok' });
+  },
+);
