@@ -1,7 +1,6 @@
-/**
- * Writes the golden files of the contract: what any language must reproduce. Run `npx jiti test/contract/make-golden.ts`
- * after a deliberate change of the contract, and read the difference: a change here breaks every other client.
- */
+/** Writes the golden files of the contract: what any language must reproduce. */
+// Run `npx jiti test/contract/make-golden.ts` after a deliberate change of the contract, and read the difference: each
+// line that changes breaks other clients.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { effectiveAtUs } from '../../src/redis/effective.js';
