@@ -40,19 +40,21 @@ const BROKEN: Record<string, string> = {
 test('C85: every kind of broken file leaves the adopted policy untouched, and is shown', async () => {
   const good = policyText();
   setup.write('checkout.ts', good);
-  setup.write('other.ts', policyText('', "name: 'other', rate: 50, capacity: 50, inFlightMax: 9"));
-  const daemon = setup.start({ FLYBALL_POLICY_DEADLINE_MS: '8000' });
+  const daemon = setup.start({ FLYBALL_POLICY_DEADLINE_MS: '5000' });
   const http = await daemon.http();
-  await daemon.line('lease_taken', (line) => line.limiter === 'other');
+  await daemon.line('lease_taken');
   await until('ready', async () => (await fetch(`${http}/readyz`)).status === 200);
   const before = (await readParams(redis, address)).params!;
   const read = async (path: string) => (await fetch(`${http}${path}`)).text();
+  const faultLines = () => daemon.lines.filter((line) => line.event === 'policy_fault');
   const success = async (value: number) =>
     (await read('/metrics')).includes(`\nflyball_policy_load_success ${value}\n`);
 
   for (const [what, text] of Object.entries(BROKEN)) {
+    const told = faultLines().length;
     setup.write('checkout.ts', text);
-    await until(`${what}: told by the metric`, () => success(0), 40_000);
+    await until(`${what}: told`, () => faultLines().length > told, 60_000);
+    expect(await success(0)).toBe(true);
     const health = await read('/healthz?verbose');
     expect([what, health]).toEqual([what, expect.stringContaining('checkout.ts')]);
     expect(health).toMatch(/degraded\n$/);
@@ -64,12 +66,10 @@ test('C85: every kind of broken file leaves the adopted policy untouched, and is
       before.revision,
       100,
     ]);
-    setup.write('checkout.ts', good);
-    await until(`${what}: mended`, () => success(1), 40_000);
   }
-  const told = daemon.lines.filter((line) => line.event === 'policy_fault');
-  expect(told.length).toBeGreaterThanOrEqual(Object.keys(BROKEN).length);
-  for (const line of told) expect(line.msg).toContain('The adopted policy stays in force.');
+  setup.write('checkout.ts', good);
+  await until('mended', () => success(1), 60_000);
+  for (const line of faultLines()) expect(line.msg).toContain('The adopted policy stays in force.');
 
   // Its status key says so too, while the other file still loads and is adopted.
   setup.write('checkout.ts', BROKEN['a rate that is a word']!);
@@ -80,7 +80,7 @@ test('C85: every kind of broken file leaves the adopted policy untouched, and is
       "name: 'other', rate: 50, capacity: 50, inFlightMax: 9",
     ),
   );
-  await daemon.line('change', (line) => line.reason === 'policy_adopted');
+  await daemon.line('change', (line) => line.limiter === 'other');
   await until('status names the fault', async () => {
     const text = await redis.get(limiterKeys(address).status);
     return text && JSON.parse(text).faults.some((fault: string) => fault.includes('ten'));
