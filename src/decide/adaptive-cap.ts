@@ -1,6 +1,7 @@
 /** Law `adaptive` where completions are seen: moves the in-flight cap, and beside it the rate as a ceiling. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { boundsOf, clamp } from './bounds.js';
+import { afterCut, episodeIn, judge, NO_EPISODE } from './futile.js';
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
 import { type Overload, overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
@@ -11,8 +12,9 @@ import type { LawMemory, LimiterNumbers, Sample } from './types.js';
  * With z the overload index, N the in flight observed by Little's law, s = d ln X ÷ d ln N the response of
  * throughput to the cap, over = z − ln(aim):
  *
- *   over > calm    cap ← min(cap, 1.05 · N) · exp(−cutPower · effect · over), where effect = 1 − s ÷ worthwhile
- *                  near the aim, at least 1 − s above `firm`, at least graveEffect above `grave`; not under cutMost a time
+ *   over > calm    cap ← min(cap, 1.05 · N) · exp(−cutPower · effect · over), at least × cutMost, where
+ *                  effect = 1 − s ÷ worthwhile near the aim, at least 1 − s above `firm`, at least
+ *                  graveEffect above `grave`, and 0 once cuts have proved futile
  *   over < −calm   a cap that binds grows by exp(growPower · seconds · −over · 2s); one that does not bind stands at
  *                  least at idleRoom · N; nothing is learnt from idleness
  *   else           nothing moves
@@ -74,19 +76,25 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
   let rate = start.rate;
   let reason: Reason = 'steady';
   let sinceCutMs = seen.sinceCutMs;
+  let episode = episodeIn(before);
 
   if (!overload.fresh || !sample.traffic.fresh) reason = 'no_evidence';
   else if (over > TUNING.calm && seen.drained) {
-    const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * seen.effect * over));
+    episode = judge(episode, inForce, overload.z, sample.traffic.okRate);
+    const effect = episode.futile === 1 ? 0 : seen.effect;
+    const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * effect * over));
     const underWay = Math.max(seen.observed, sample.traffic.inFlightNow ?? 0);
-    cap = clamp(Math.min(seen.cap, inForce, 1.05 * underWay) * factor, range.min, range.max);
+    const base = effect > 0 ? Math.min(seen.cap, inForce, 1.05 * underWay) : inForce;
+    cap = clamp(base * factor, range.min, range.max);
     const ceiling = Math.max(rateBounds.min, TUNING.rateRoom * seen.verified);
-    if (ceiling < 0.8 * rate) rate = ceiling;
+    if (effect > 0 && ceiling < 0.8 * rate) rate = ceiling;
     if (Math.round(cap) < inForce || rate < start.rate) {
       reason = overload.z > Math.log(TUNING.grave) ? 'law_emergency_cut' : 'law_cut';
+      episode = afterCut(episode, seen.sinceCutMs, inForce, overload.z, sample.traffic.okRate);
       sinceCutMs = 0;
     }
   } else if (over < -TUNING.calm) {
+    episode = NO_EPISODE;
     const raised = raise(seen, sample, rate);
     cap = clamp(raised.inFlightMax, range.min, range.max);
     rate = raised.rate;
@@ -100,6 +108,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
       inForce,
       verified: seen.verified,
       points: seen.points,
+      ...episode,
     },
     rate,
     inFlightMax: Math.max(range.min, Math.round(cap)),
@@ -114,6 +123,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
       observed: seen.observed,
       slope: seen.slope,
       effect: seen.effect,
+      futile: episode.futile,
       verified: seen.verified,
       drained: +seen.drained,
       capBinds: +seen.capBinds,

@@ -118,9 +118,9 @@ describe('staleness (I4)', () => {
 
   test('glide goes down to the safe values and never up', () => {
     const policy = {
-      onMissing: 'glide' as const,
+      onMissing: 'glide',
       whenLost: { after: '10s', over: '10s', rate: 60, inFlight: 12 },
-    };
+    } as const;
     const held = judge({}, { sample, policy, guard: { missingMs: 5_000 } });
     expect(held.decision.change).toBe(false);
     const on = judge({}, { sample, policy, guard: { missingMs: 14_000 } });

@@ -161,6 +161,15 @@ describe('adaptive', () => {
     expect(erring.changes).toEqual([]);
   });
 
+  test('a service that is slow by itself is not starved: cuts that do not help end, far above the floor', () => {
+    const slow = run(policy, 3600, (_tick, cap) => ({
+      signals: p95(300),
+      traffic: { deniedByCap: 50, inFlight: cap, inFlightNow: cap, okRate: 4 * cap, meanMs: 250 },
+    }));
+    expect(slow.cap).toBeGreaterThanOrEqual(14);
+    expect(slow.changes.length).toBeLessThanOrEqual(10);
+  });
+
   test('database waits count: above their setpoint they cut, while the latency is still fine', () => {
     const waits = policyOf({
       signals: {
