@@ -13,39 +13,32 @@
 -- RETURNS: [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(n) in the takes; two reads, and two writes for an admitted take
+-- A lone take is most of the traffic, so nothing is made for it that it does not need: functions and tables come
+-- with the branch that uses them, and includes stand inside branches.
 local call = redis.call
 local takes = #ARGV - 4
 if takes < 0 or #KEYS ~= takes + 2 then
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')
 end
-local now = ARGV[1]
+local now, charge_by = ARGV[1], ARGV[2]
 if now == '' then
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 else
   now = tonumber(now)
 end
-local charge_by = ARGV[2]
 if charge_by ~= '' then charge_by = tonumber(charge_by) end
 if not now or not charge_by then
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')
 end
 
--- Half of the finest cost, and what a double of the clock's size cannot tell apart: rounding never denies, and
--- what it grants stays owed.
-local function slack_at(v)
-  return 0.0000005 + math.max(0, v) * 4.4408920985006262e-16
-end
-local NONE = -1e300
-local LONGEST_MS = 315360000000 -- ten years: a retry time beyond it is none
-
 -- What is in force: the packed view while one rate holds, else computed from the fields, else the caller's.
 local hot = call('HGET', KEYS[1], 'hot')
+local managed = hot and true
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl
-local open_until, probe_rate, text, clock, subject_clock
-local managed = hot and true
-local unmanaged_base
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base
+local NONE = -1e300
 if managed then
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,
@@ -65,174 +58,134 @@ if managed then
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
     open_until, probe_rate = v.openUntil, v.probeRate
-    -- A floor ahead of a clock that was set back would deny for as long as the step: it is ignored.
-    floor = v.floor > clock + slack_at(clock) and NONE or v.floor
-    subject_floor = v.subjectFloor > subject_clock + slack_at(subject_clock) and NONE or v.subjectFloor
+    floor, subject_floor = v.floor, v.subjectFloor
   end
 else
   --- @include lib/unmanaged.lua
 end
 
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end
-local mode, state = code % 4, (code - code % 4) / 4
+local mode = code % 4
 if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end
 local reply = { 0, now, text }
+local state = (code - mode) / 4
 
--- Costs repeat: each distinct argument is read once a call. -1: not a cost.
-local costs, reserves = { ['1'] = 1 }, { ['1'] = reserve_default }
-local function read_take(arg)
-  local cost, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')
-  costs[arg] = -1
-  if priority == '' then
-    reserves[arg] = reserve_default
-  elseif priority == 'critical' then
-    reserves[arg] = 0
-  elseif priority == 'sheddable' then
-    reserves[arg] = reserve_sheddable
-  else
-    return
-  end
-  if #arg - #priority ~= #cost + (priority == '' and 0 or 1) then return end
-  if #cost <= 16 and (string.find(cost, '^[1-9]%d*$') or cost == '0'
-    or (string.find(cost, '^%d+%.%d%d?%d?%d?%d?%d?$') and tonumber(cost) > 0
-      and not string.find(cost, '^0%d'))) then
-    costs[arg] = tonumber(cost)
-  end
-end
+-- Half of the finest cost, and what a double of the clock's size cannot tell apart: rounding never denies, and
+-- what it grants stays owed.
+local slack = 0.0000005 + (clock > 0 and clock or 0) * 4.4408920985006262e-16
+local subject_slack = 0.0000005 + (subject_clock > 0 and subject_clock or 0) * 4.4408920985006262e-16
+-- A floor ahead of a clock that was set back would deny for as long as the step: it is ignored.
+if floor > clock + slack then floor = NONE end
+if subject_floor > subject_clock + subject_slack then subject_floor = NONE end
 
-if mode == 0 then
-  local whole = math.floor(full)
-  for i = 1, takes do
-    local arg = ARGV[4 + i]
-    if not costs[arg] then read_take(arg) end
-    local n = #reply
-    reply[n + 1], reply[n + 2], reply[n + 3] = costs[arg] < 0 and 8 or 1, whole, 0
-  end
-  return reply
-end
-
--- A bucket as the point on the token clock from which its tokens count: tokens = clock - base.
+-- Buckets as points on the token clock from which their tokens count: tokens = clock - base. `moved` holds the keys
+-- that must be written; `ahead` those that even a denial writes, since they could not refill where they are.
 local total_key = KEYS[2]
-local stored = call('MGET', unpack(KEYS, 2))
-local bases, moved, ahead = {}, {}, nil
-local function strand(key) -- to be written even by a denial: it would stay where it is for ever
-  ahead = ahead or {}
-  ahead[key] = true
+local by_subject = subject_rate >= 0
+local open, probing = state == 1, state == 2
+local stored, bases, moved, ahead, costs, reserves, total_moved, lone, lone_base
+if takes > 1 then
+  stored, bases, moved = call('MGET', unpack(KEYS, 2)), {}, {}
 end
-local function read_base(key, mark, v, cap, lowest)
-  local base = math.max(lowest, v - cap)
-  if mark then
-    local m
-    if managed then
-      m = tonumber(mark)
-      if m and m > v + slack_at(v) then -- ahead of Redis's clock, or of another epoch's
-        m = v
-        strand(key)
-      elseif not m or m ~= m then -- left by a call that met no params
-        local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):'))
-        m = tokens and v - tokens or v
-        strand(key)
-      end
-    else
-      local stranded
-      m, stranded = unmanaged_base(mark, key == KEYS[2] and rate or subject_rate)
-      if stranded then strand(key) end
-    end
-    if m > base then base = m end
+local mark = stored and stored[1] or not stored and mode > 0 and call('GET', total_key)
+local total = clock - capacity
+if total < floor then total = floor end
+if mark then
+  local anchor = managed and tonumber(mark)
+  if not anchor or not (anchor <= clock + slack) then
+    local v, per_second = clock, rate
+    --- @include lib/anchor.lua
+    if stranded then ahead = { [total_key] = true } end
   end
-  bases[key] = base
-  return base
+  if anchor > total then total = anchor end
 end
 
-local total = read_base(total_key, stored[1], clock, capacity, floor)
-local by_subject = subject_rate >= 0
-local slack, subject_slack = slack_at(clock), slack_at(subject_clock)
-local open, probing = state == 1, state == 2
+local at = 3
 for i = 1, takes do
   local arg, key = ARGV[4 + i], KEYS[2 + i]
-  local cost = costs[arg]
-  if not cost then
-    read_take(arg)
-    cost = costs[arg]
+  local cost, reserve = 1, reserve_default
+  if arg ~= '1' then
+    cost = costs and costs[arg]
+    if not cost then
+      --- @include lib/cost.lua
+    end
+    reserve = reserves[arg]
   end
+
+  local subject
+  if by_subject and key ~= total_key and mode > 0 then
+    subject = bases and bases[key]
+    if not subject then
+      subject = subject_clock - subject_capacity
+      if subject < subject_floor then subject = subject_floor end
+      if stored then mark = stored[1 + i] else mark = call('GET', key) end
+      if mark then
+        local anchor = managed and tonumber(mark)
+        if not anchor or not (anchor <= subject_clock + subject_slack) then
+          local v, per_second = subject_clock, subject_rate
+          --- @include lib/anchor.lua
+          if stranded then
+            ahead = ahead or {}
+            ahead[key] = true
+          end
+        end
+        if anchor > subject then subject = anchor end
+      end
+      if bases then bases[key] = subject end
+    end
+  end
+
   local reason, retry = 0, 0
   local left = clock - total
-  local subject
-  if by_subject and key ~= total_key then
-    subject = bases[key] or read_base(key, stored[1 + i], subject_clock, subject_capacity, subject_floor)
-  end
   if cost < 0 then
     reason, retry = 8, -1
-  elseif cost > full or (subject and cost > subject_capacity) then
-    reason, retry = 7, -1
-  else
-    if open then
-      reason = 4
-      if open_until < 0 then
-        retry = -1
-      else
-        retry = (open_until - now) / 1000
-        if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end
-      end
-    else
-      local short = cost + reserves[arg] - left
-      if cost - left > slack then
-        reason = probing and 5 or 2
-      elseif short > slack then
-        reason = 6
-      end
-      if reason > 0 then
-        if rate > 0 and left + short <= capacity + slack then
-          retry = (short - slack / 2) / rate * 1000
-        else
-          retry = -1
-        end
-      end
-    end
-    if subject then
-      local short = cost - (subject_clock - subject)
-      if short > subject_slack then
-        if reason ~= 4 then reason = 3 end
-        if subject_rate > 0 and retry >= 0 then
-          retry = math.max(retry, (short - subject_slack / 2) / subject_rate * 1000)
-        else
-          retry = -1
-        end
-      end
-    end
+  elseif mode == 0 then
+    reason, left = 1, full
+  elseif open or cost > full or cost + reserve - left > slack
+    or subject and (cost > subject_capacity or cost - (subject_clock - subject) > subject_slack) then
+    --- @include lib/denial.lua
   end
-  if ahead and cost > 0 then
-    if ahead[total_key] then moved[total_key] = true end
-    if subject and ahead[key] then moved[key] = true end
+
+  local granted = reason == 0 and cost > 0
+  if granted then
+    total, left, total_moved = total + cost, left - cost, true
+    if subject then subject = subject + cost end
+  elseif ahead and cost > 0 and ahead[total_key] then
+    total_moved = true
   end
-  if reason == 0 and cost > 0 then
-    total = total + cost
-    left = left - cost
-    moved[total_key] = true
-    if subject then
-      subject = subject + cost
+  if subject and (granted or ahead and cost > 0 and ahead[key]) then
+    if bases then
       bases[key], moved[key] = subject, true
+    else
+      lone, lone_base = key, subject
     end
   end
-  if subject then left = math.min(left, subject_clock - subject) end
-  if retry > LONGEST_MS then
-    retry = -1
-  elseif reason > 0 and retry >= 0 then
-    retry = math.max(1, math.ceil(retry))
-  end
-  local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3] = reason, left > 0 and math.floor(left + slack) or 0, retry
+  if subject and subject_clock - subject < left then left = subject_clock - subject end
+  left = left + slack
+  reply[at + 1], reply[at + 2], reply[at + 3] = reason, left >= 1 and left - left % 1 or 0, retry
+  at = at + 3
 end
 
--- A mark is a number that reads back to the same bits (%.17g); peeks and denials leave `moved` empty.
-bases[total_key] = total
-for key in pairs(moved) do
-  local base = bases[key]
-  local life = key == total_key and ttl or subject_ttl
+-- A mark is a number that reads back to the same bits (%.17g); peeks and denials have moved nothing.
+if total_moved then
   if managed then
-    call('SET', key, string.format('%.17g', base), 'PX', life)
+    call('SET', total_key, string.format('%.17g', total), 'PX', ttl)
   else
-    call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', life)
+    call('SET', total_key, string.format('u:%.17g:%.0f', total < 0 and -total or 0, now), 'PX', ttl)
+  end
+end
+if lone then
+  local text_of = managed and '%.17g' or 'u:%.17g:%.0f'
+  if not managed then lone_base = lone_base < 0 and -lone_base or 0 end
+  call('SET', lone, string.format(text_of, lone_base, now), 'PX', subject_ttl)
+elseif moved then
+  for key in pairs(moved) do
+    local base = bases[key]
+    if managed then
+      call('SET', key, string.format('%.17g', base), 'PX', subject_ttl)
+    else
+      call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', subject_ttl)
+    end
   end
 end
 return reply

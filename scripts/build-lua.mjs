@@ -115,14 +115,12 @@ function checkUse(body, what, names, faults) {
   }
 }
 
-/** `--- @include lib/x.lua` is replaced by that file; twice in one script is a fault, so is a missing file. */
+/**
+ * `--- @include lib/x.lua` is replaced by that file, indented as the line is. A missing file is a fault, and so is a
+ * second copy of functions; a part without functions may stand in several branches.
+ */
 function include(folder, file, text, faults, seen = new Set()) {
   return text.replace(/^([ \t]*)--- @include (\S+)[ \t]*$/gm, (_line, indent, path) => {
-    if (seen.has(path)) {
-      faults.push(`includes ${path} twice`);
-      return '';
-    }
-    seen.add(path);
     let part;
     try {
       part = readFileSync(join(folder, path), 'utf8');
@@ -130,6 +128,8 @@ function include(folder, file, text, faults, seen = new Set()) {
       faults.push(`includes ${path}, which does not exist`);
       return '';
     }
+    if (seen.has(path) && /^local function/m.test(part)) faults.push(`includes ${path} twice`);
+    seen.add(path);
     if (!/^-- [a-z]+: \S/.test(part)) faults.push(`${path} does not begin with "-- name: purpose"`);
     const lines = include(folder, file, part.trimEnd(), faults, seen).split('\n');
     return lines.map((line) => (line === '' ? '' : indent + line)).join('\n');

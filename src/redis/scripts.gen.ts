@@ -1391,40 +1391,36 @@ export type TakeKeys = [params: string, bucket: string, ...subject: string[]];
 export type TakeArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
 /**
  * decides n takes in order, each against the total's bucket and its subject's, all or none of the two. A denied take writes nothing, except to re-anchor a bucket that lies ahead of Redis's clock.
- * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n) in the takes; two reads, and two writes for an admitted take.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n) in the takes; two reads, and two writes for an admitted take
+A lone take is most of the traffic, so nothing is made for it that it does not need: functions and tables come
+with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: 'a373fc57d15a0267e0ada535af02ffc916ad41dd',
+  sha: '0e4095a56cf6c99165a19d7f6c20938b8f117671',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #ARGV - 4\n\
 if takes < 0 or #KEYS ~= takes + 2 then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
-local now = ARGV[1]\n\
+local now, charge_by = ARGV[1], ARGV[2]\n\
 if now == '' then\n\
   local time = call('TIME')\n\
   now = time[1] * 1000000 + time[2]\n\
 else\n\
   now = tonumber(now)\n\
 end\n\
-local charge_by = ARGV[2]\n\
 if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local function slack_at(v)\n\
-  return 0.0000005 + math.max(0, v) * 4.4408920985006262e-16\n\
-end\n\
-local NONE = -1e300\n\
-local LONGEST_MS = 315360000000\n\
 local hot = call('HGET', KEYS[1], 'hot')\n\
+local managed = hot and true\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock\n\
-local managed = hot and true\n\
-local unmanaged_base\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local NONE = -1e300\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
@@ -1621,8 +1617,7 @@ if managed then\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate = v.openUntil, v.probeRate\n\
-    floor = v.floor > clock + slack_at(clock) and NONE or v.floor\n\
-    subject_floor = v.subjectFloor > subject_clock + slack_at(subject_clock) and NONE or v.subjectFloor\n\
+    floor, subject_floor = v.floor, v.subjectFloor\n\
   end\n\
 else\n\
   local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
@@ -1658,157 +1653,175 @@ else\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
-local mode, state = code % 4, (code - code % 4) / 4\n\
+local mode = code % 4\n\
 if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
 local reply = { 0, now, text }\n\
-local costs, reserves = { ['1'] = 1 }, { ['1'] = reserve_default }\n\
-local function read_take(arg)\n\
-  local cost, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
-  costs[arg] = -1\n\
-  if priority == '' then\n\
-    reserves[arg] = reserve_default\n\
-  elseif priority == 'critical' then\n\
-    reserves[arg] = 0\n\
-  elseif priority == 'sheddable' then\n\
-    reserves[arg] = reserve_sheddable\n\
-  else\n\
-    return\n\
-  end\n\
-  if #arg - #priority ~= #cost + (priority == '' and 0 or 1) then return end\n\
-  if #cost <= 16 and (string.find(cost, '^[1-9]%d*$') or cost == '0'\n\
-    or (string.find(cost, '^%d+%.%d%d?%d?%d?%d?%d?$') and tonumber(cost) > 0\n\
-      and not string.find(cost, '^0%d'))) then\n\
-    costs[arg] = tonumber(cost)\n\
-  end\n\
-end\n\
-if mode == 0 then\n\
-  local whole = math.floor(full)\n\
-  for i = 1, takes do\n\
-    local arg = ARGV[4 + i]\n\
-    if not costs[arg] then read_take(arg) end\n\
-    local n = #reply\n\
-    reply[n + 1], reply[n + 2], reply[n + 3] = costs[arg] < 0 and 8 or 1, whole, 0\n\
-  end\n\
-  return reply\n\
-end\n\
+local state = (code - mode) / 4\n\
+local slack = 0.0000005 + (clock > 0 and clock or 0) * 4.4408920985006262e-16\n\
+local subject_slack = 0.0000005 + (subject_clock > 0 and subject_clock or 0) * 4.4408920985006262e-16\n\
+if floor > clock + slack then floor = NONE end\n\
+if subject_floor > subject_clock + subject_slack then subject_floor = NONE end\n\
 local total_key = KEYS[2]\n\
-local stored = call('MGET', unpack(KEYS, 2))\n\
-local bases, moved, ahead = {}, {}, nil\n\
-local function strand(key)\n\
-  ahead = ahead or {}\n\
-  ahead[key] = true\n\
-end\n\
-local function read_base(key, mark, v, cap, lowest)\n\
-  local base = math.max(lowest, v - cap)\n\
-  if mark then\n\
-    local m\n\
-    if managed then\n\
-      m = tonumber(mark)\n\
-      if m and m > v + slack_at(v) then\n\
-        m = v\n\
-        strand(key)\n\
-      elseif not m or m ~= m then\n\
-        local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):'))\n\
-        m = tokens and v - tokens or v\n\
-        strand(key)\n\
-      end\n\
-    else\n\
-      local stranded\n\
-      m, stranded = unmanaged_base(mark, key == KEYS[2] and rate or subject_rate)\n\
-      if stranded then strand(key) end\n\
-    end\n\
-    if m > base then base = m end\n\
-  end\n\
-  bases[key] = base\n\
-  return base\n\
-end\n\
-local total = read_base(total_key, stored[1], clock, capacity, floor)\n\
 local by_subject = subject_rate >= 0\n\
-local slack, subject_slack = slack_at(clock), slack_at(subject_clock)\n\
 local open, probing = state == 1, state == 2\n\
+local stored, bases, moved, ahead, costs, reserves, total_moved, lone, lone_base\n\
+if takes > 1 then\n\
+  stored, bases, moved = call('MGET', unpack(KEYS, 2)), {}, {}\n\
+end\n\
+local mark = stored and stored[1] or not stored and mode > 0 and call('GET', total_key)\n\
+local total = clock - capacity\n\
+if total < floor then total = floor end\n\
+if mark then\n\
+  local anchor = managed and tonumber(mark)\n\
+  if not anchor or not (anchor <= clock + slack) then\n\
+    local v, per_second = clock, rate\n\
+    local stranded = true\n\
+    if not managed then\n\
+      anchor, stranded = unmanaged_base(mark, per_second)\n\
+    else\n\
+      local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):') or '')\n\
+      anchor = tokens and v - tokens or v\n\
+    end\n\
+    if stranded then ahead = { [total_key] = true } end\n\
+  end\n\
+  if anchor > total then total = anchor end\n\
+end\n\
+local at = 3\n\
 for i = 1, takes do\n\
   local arg, key = ARGV[4 + i], KEYS[2 + i]\n\
-  local cost = costs[arg]\n\
-  if not cost then\n\
-    read_take(arg)\n\
-    cost = costs[arg]\n\
+  local cost, reserve = 1, reserve_default\n\
+  if arg ~= '1' then\n\
+    cost = costs and costs[arg]\n\
+    if not cost then\n\
+      costs = costs or {}\n\
+      reserves = reserves or {}\n\
+      local digits, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+      cost = -1\n\
+      reserves[arg] = 0\n\
+      if digits and #digits <= 16 and #arg == #digits + #priority + (priority == '' and 0 or 1)\n\
+        and (priority == '' or priority == 'critical' or priority == 'sheddable') then\n\
+        if digits == '0' or string.find(digits, '^[1-9]%d*$')\n\
+          or (string.find(digits, '^%d+%.%d%d?%d?%d?%d?%d?$') and not string.find(digits, '^0%d')\n\
+            and tonumber(digits) > 0) then\n\
+          cost = tonumber(digits)\n\
+        end\n\
+        if priority == '' then\n\
+          reserves[arg] = reserve_default\n\
+        elseif priority == 'sheddable' then\n\
+          reserves[arg] = reserve_sheddable\n\
+        end\n\
+      end\n\
+      costs[arg] = cost\n\
+    end\n\
+    reserve = reserves[arg]\n\
+  end\n\
+  local subject\n\
+  if by_subject and key ~= total_key and mode > 0 then\n\
+    subject = bases and bases[key]\n\
+    if not subject then\n\
+      subject = subject_clock - subject_capacity\n\
+      if subject < subject_floor then subject = subject_floor end\n\
+      if stored then mark = stored[1 + i] else mark = call('GET', key) end\n\
+      if mark then\n\
+        local anchor = managed and tonumber(mark)\n\
+        if not anchor or not (anchor <= subject_clock + subject_slack) then\n\
+          local v, per_second = subject_clock, subject_rate\n\
+          local stranded = true\n\
+          if not managed then\n\
+            anchor, stranded = unmanaged_base(mark, per_second)\n\
+          else\n\
+            local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):') or '')\n\
+            anchor = tokens and v - tokens or v\n\
+          end\n\
+          if stranded then\n\
+            ahead = ahead or {}\n\
+            ahead[key] = true\n\
+          end\n\
+        end\n\
+        if anchor > subject then subject = anchor end\n\
+      end\n\
+      if bases then bases[key] = subject end\n\
+    end\n\
   end\n\
   local reason, retry = 0, 0\n\
   local left = clock - total\n\
-  local subject\n\
-  if by_subject and key ~= total_key then\n\
-    subject = bases[key] or read_base(key, stored[1 + i], subject_clock, subject_capacity, subject_floor)\n\
-  end\n\
   if cost < 0 then\n\
     reason, retry = 8, -1\n\
-  elseif cost > full or (subject and cost > subject_capacity) then\n\
-    reason, retry = 7, -1\n\
-  else\n\
-    if open then\n\
-      reason = 4\n\
-      if open_until < 0 then\n\
-        retry = -1\n\
-      else\n\
-        retry = (open_until - now) / 1000\n\
-        if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end\n\
-      end\n\
+  elseif mode == 0 then\n\
+    reason, left = 1, full\n\
+  elseif open or cost > full or cost + reserve - left > slack\n\
+    or subject and (cost > subject_capacity or cost - (subject_clock - subject) > subject_slack) then\n\
+    local never = false\n\
+    if cost > full or (subject and cost > subject_capacity) then\n\
+      reason, never = 7, true\n\
     else\n\
-      local short = cost + reserves[arg] - left\n\
-      if cost - left > slack then\n\
-        reason = probing and 5 or 2\n\
+      local short = cost + reserve - left\n\
+      if open then\n\
+        reason = 4\n\
+        if open_until < 0 then\n\
+          never = true\n\
+        else\n\
+          retry = (open_until - now) / 1000\n\
+          if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end\n\
+        end\n\
       elseif short > slack then\n\
-        reason = 6\n\
-      end\n\
-      if reason > 0 then\n\
+        reason = cost - left <= slack and 6 or probing and 5 or 2\n\
         if rate > 0 and left + short <= capacity + slack then\n\
           retry = (short - slack / 2) / rate * 1000\n\
         else\n\
-          retry = -1\n\
+          never = true\n\
         end\n\
       end\n\
-    end\n\
-    if subject then\n\
-      local short = cost - (subject_clock - subject)\n\
-      if short > subject_slack then\n\
-        if reason ~= 4 then reason = 3 end\n\
-        if subject_rate > 0 and retry >= 0 then\n\
+      short = subject and cost - (subject_clock - subject) or 0\n\
+      if subject and short > subject_slack then\n\
+        if not open then reason = 3 end\n\
+        if subject_rate > 0 then\n\
           retry = math.max(retry, (short - subject_slack / 2) / subject_rate * 1000)\n\
         else\n\
-          retry = -1\n\
+          never = true\n\
         end\n\
       end\n\
     end\n\
+    retry = (never or retry > 315360000000) and -1 or math.max(1, math.ceil(retry))\n\
   end\n\
-  if ahead and cost > 0 then\n\
-    if ahead[total_key] then moved[total_key] = true end\n\
-    if subject and ahead[key] then moved[key] = true end\n\
+  local granted = reason == 0 and cost > 0\n\
+  if granted then\n\
+    total, left, total_moved = total + cost, left - cost, true\n\
+    if subject then subject = subject + cost end\n\
+  elseif ahead and cost > 0 and ahead[total_key] then\n\
+    total_moved = true\n\
   end\n\
-  if reason == 0 and cost > 0 then\n\
-    total = total + cost\n\
-    left = left - cost\n\
-    moved[total_key] = true\n\
-    if subject then\n\
-      subject = subject + cost\n\
+  if subject and (granted or ahead and cost > 0 and ahead[key]) then\n\
+    if bases then\n\
       bases[key], moved[key] = subject, true\n\
+    else\n\
+      lone, lone_base = key, subject\n\
     end\n\
   end\n\
-  if subject then left = math.min(left, subject_clock - subject) end\n\
-  if retry > LONGEST_MS then\n\
-    retry = -1\n\
-  elseif reason > 0 and retry >= 0 then\n\
-    retry = math.max(1, math.ceil(retry))\n\
-  end\n\
-  local n = #reply\n\
-  reply[n + 1], reply[n + 2], reply[n + 3] = reason, left > 0 and math.floor(left + slack) or 0, retry\n\
+  if subject and subject_clock - subject < left then left = subject_clock - subject end\n\
+  left = left + slack\n\
+  reply[at + 1], reply[at + 2], reply[at + 3] = reason, left >= 1 and left - left % 1 or 0, retry\n\
+  at = at + 3\n\
 end\n\
-bases[total_key] = total\n\
-for key in pairs(moved) do\n\
-  local base = bases[key]\n\
-  local life = key == total_key and ttl or subject_ttl\n\
+if total_moved then\n\
   if managed then\n\
-    call('SET', key, string.format('%.17g', base), 'PX', life)\n\
+    call('SET', total_key, string.format('%.17g', total), 'PX', ttl)\n\
   else\n\
-    call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', life)\n\
+    call('SET', total_key, string.format('u:%.17g:%.0f', total < 0 and -total or 0, now), 'PX', ttl)\n\
+  end\n\
+end\n\
+if lone then\n\
+  local text_of = managed and '%.17g' or 'u:%.17g:%.0f'\n\
+  if not managed then lone_base = lone_base < 0 and -lone_base or 0 end\n\
+  call('SET', lone, string.format(text_of, lone_base, now), 'PX', subject_ttl)\n\
+elseif moved then\n\
+  for key in pairs(moved) do\n\
+    local base = bases[key]\n\
+    if managed then\n\
+      call('SET', key, string.format('%.17g', base), 'PX', subject_ttl)\n\
+    else\n\
+      call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', subject_ttl)\n\
+    end\n\
   end\n\
 end\n\
 return reply\n\

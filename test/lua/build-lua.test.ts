@@ -95,7 +95,7 @@ test.each([
 test('an include twice, or without its purpose, fails the build; all faults are told at once', () => {
   const twice = '--- @include lib/x.lua\n--- @include lib/x.lua\n';
   const text = `${HEADER.replace('-- TIME: never\n', '')}${twice}${BODY}`;
-  const fail = () => build(text, { 'x.lua': 'local x = 1\n' });
+  const fail = () => build(text, { 'x.lua': 'local function x() end\n' });
   for (const fault of [
     'no TIME',
     'includes lib/x.lua twice',
