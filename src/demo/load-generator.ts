@@ -9,6 +9,7 @@ import { createClient, type Outcome } from './load-attempt.js';
 /** What a user waits before giving up, and what still counts as good. */
 const TIMEOUT_MS = 2000;
 const GOOD_WITHIN_MS = 1000;
+const GIVE_UP_SECONDS = 8;
 
 /** Events of one second, each in the second it happened in. */
 export interface LoadSecond {
@@ -99,22 +100,28 @@ function run({ url, steps, seed, startAtMs, retry }: LoadOptions): void {
     };
   }
 
-  const timer = setInterval(() => {
-    const at = performance.now() - startAt;
+  /** Prints each second that has ended by `at`, so that what follows counts in its own. */
+  function closeSeconds(at: number) {
     while (second + 1 <= at / 1000) {
       process.stdout.write(`${JSON.stringify({ ...now, open })}\n`);
       second += 1;
       now = blank();
-      if (second >= lastSecond && open === 0 && pending === 0) return finish();
-      // What is neither answered nor timed out by now never will be.
-      if (second > lastSecond + 8) return finish();
     }
+  }
+
+  const timer = setInterval(() => {
+    const at = performance.now() - startAt;
     while (!due.done && due.value <= at) {
+      closeSeconds(due.value);
       now.offered += 1;
       now.lagMs = Math.max(now.lagMs, at - due.value);
       send(order++, false);
       due = arrivals.next();
     }
+    closeSeconds(at);
+    const quiet = due.done && open === 0 && pending === 0;
+    // What is neither answered nor timed out by the later moment never will be.
+    if (second >= lastSecond && (quiet || second > lastSecond + GIVE_UP_SECONDS)) finish();
   }, 2);
 
   function finish() {

@@ -4,17 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 
-let redis: TestRedis;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-
 describe.each(['express', 'fastify'])('examples/%s', (name) => {
+  // One each: both services are limited by the name `api`.
+  let redis: TestRedis;
   let stop: () => Promise<unknown>;
   let url: string;
 
   beforeAll(async () => {
+    redis = await startRedis();
     const file = fileURLToPath(new URL(`../../examples/${name}/server.mjs`, import.meta.url));
     const child = spawn(process.execPath, [file], {
       env: { ...process.env, FLYBALL_REDIS_URL: redis.url, PORT: '0' },
@@ -29,7 +26,10 @@ describe.each(['express', 'fastify'])('examples/%s', (name) => {
       child.stdout!.once('data', (d) => ok(String(d).trim())),
     );
   });
-  afterAll(() => stop());
+  afterAll(async () => {
+    await stop();
+    await redis.stop();
+  });
 
   test('an answer carries what is left; beyond the numbers 503 says why', async () => {
     const first = await fetch(`${url}/hello`);
