@@ -1,0 +1,163 @@
+/** Writes take.json: raw calls of the scripts and what a fresh server answers to them, for clients in any language. */
+// Run `npx jiti test/contract/make-take-golden.ts` after a deliberate change of the contract, and read the difference.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { limiterKeys } from '../../src/redis/keys.js';
+import {
+  effectiveScript,
+  inflightScript,
+  type Script,
+  takeScript,
+} from '../../src/redis/scripts.gen.js';
+import { startRedis } from '../support/redis-server.js';
+import { changeParams, seedParams } from '../support/seed-params.js';
+
+const T0 = 1_700_000_000_000_000;
+const S = 1_000_000;
+const keys = limiterKeys({ name: 'golden' });
+const FALLBACK = '10 20 8 2 4';
+
+interface Step {
+  what: string;
+  script: string;
+  keys: string[];
+  args: string[];
+  reply: unknown;
+}
+
+const server = await startRedis();
+const redis = server.client();
+const parts: { params: Record<string, string> | null; steps: Step[] }[] = [];
+
+/** A server with these params (null: none); the steps that follow belong to it. */
+async function given(setUp: () => Promise<unknown>): Promise<void> {
+  await redis.flushall();
+  await setUp();
+  const hash = await redis.hgetall(keys.params);
+  const hot = (await redis.hgetBuffer(keys.params, 'hot'))?.toString('base64') ?? '';
+  parts.push({ params: hash.v === undefined ? null : { ...hash, hot }, steps: [] });
+}
+
+async function step(what: string, script: Script<never, never>, names: string[], args: string[]) {
+  const reply = await redis.eval(script.lua, names.length, ...names, ...args);
+  parts.at(-1)!.steps.push({ what, script: script.name, keys: names, args, reply });
+}
+
+async function takes(
+  what: string,
+  atS: number,
+  list: [subject: string | null, take: string][],
+  head = ['', '0'],
+) {
+  const bucket = head[1] === '1' ? keys.shadowBucket : keys.bucket;
+  const own = head[1] === '1' ? keys.shadowSubjectBucket : keys.subjectBucket;
+  const names = [
+    keys.params,
+    bucket,
+    ...list.map(([subject]) => (subject === null ? bucket : own(subject))),
+  ];
+  const args = [
+    String(T0 + Math.round(atS * S)),
+    ...head,
+    FALLBACK,
+    ...list.map(([, take]) => take),
+  ];
+  await step(what, takeScript as never, names, args);
+}
+
+await given(() =>
+  seedParams(
+    redis,
+    keys,
+    {
+      rate: 10,
+      capacity: 20,
+      inFlightMax: 6,
+      subjectRate: 2,
+      subjectCapacity: 4,
+      reserveSheddable: 0.5,
+    },
+    { nowUs: T0 },
+  ),
+);
+await takes('a peek', 0, [[null, '0']]);
+await takes('all or none of the two buckets', 0, [
+  ['a', '3'],
+  ['a', '2'],
+  ['b', '2'],
+  [null, '1.5'],
+]);
+await takes('priorities', 0, [
+  [null, '4 sheddable'],
+  [null, '4'],
+  [null, '1 critical'],
+]);
+await takes('bad costs, and one above the capacity', 0, [
+  [null, '-1'],
+  [null, '05'],
+  [null, '1e3'],
+  [null, 'nan'],
+  [null, '21'],
+]);
+await takes('too late', 0, [[null, '1']], [String(T0 - 1), '0']);
+await takes('only the time', 0, [[null, '1']], ['0', '0']);
+await takes('the shadow’s buckets', 0, [[null, '1']], ['', '1']);
+await takes('half a second later', 0.5, [
+  ['a', '1'],
+  [null, '14.5'],
+]);
+await takes('a clock set back', -3600, [
+  ['a', '1'],
+  [null, '1'],
+]);
+await takes('and going on from there', -3599.5, [
+  ['a', '1'],
+  [null, '5'],
+]);
+await step(
+  'in flight',
+  inflightScript as never,
+  [keys.params, keys.inFlight],
+  [String(T0), 'p1', '3', '1', FALLBACK],
+);
+await step(
+  'in flight, a second process',
+  inflightScript as never,
+  [keys.params, keys.inFlight],
+  [String(T0 + S), 'p2', '5', '1', FALLBACK],
+);
+await step(
+  'effective in the glide',
+  effectiveScript as never,
+  [keys.params],
+  [String(T0 + 75 * S)],
+);
+
+await given(async () => {
+  await seedParams(redis, keys, { rate: 10, capacity: 20, probeRate: 2 }, { nowUs: T0 });
+  await changeParams(redis, keys, { state: 'open', openForMs: 5000 }, { nowUs: T0 });
+});
+await takes('open', 1, [
+  [null, '1'],
+  [null, '0'],
+]);
+await takes('half-open by time alone', 5.5, [
+  [null, '1'],
+  [null, '1'],
+  [null, '3'],
+]);
+
+await given(async () => {});
+await takes('missing params', 0, [
+  ['a', '4'],
+  ['a', '1'],
+  [null, '16'],
+  [null, '1'],
+]);
+await takes('missing params, a second later', 1, [
+  ['a', '2'],
+  [null, '9'],
+]);
+
+writeFileSync(join(import.meta.dirname, 'take.json'), `${JSON.stringify(parts, null, 1)}\n`);
+await server.stop();
