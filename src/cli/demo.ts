@@ -62,11 +62,12 @@ async function playUnlessEnded(io: CliIo, flags: DemoFlags): Promise<number> {
 async function play(io: CliIo, flags: DemoFlags): Promise<number> {
   const demo = await loadDemo();
   const folder = demo.demoFolder(io.env);
+  const redisUrl = io.globals.redis ?? (io.env.FLYBALL_REDIS_URL || undefined);
   const run = await demo.runDemo({
     seconds: flags.seconds,
     seed: flags.seed,
     folder,
-    redisUrl: io.globals.redis ?? (io.env.FLYBALL_REDIS_URL || undefined),
+    redisUrl,
     keep: flags.keep === true,
     env: io.env,
     screen: {
@@ -78,7 +79,9 @@ async function play(io: CliIo, flags: DemoFlags): Promise<number> {
   });
   const result = demo.demoResult(run.knee, run.without, run.guarded, run.changes);
   const tell = io.flags.json ? io.say : io.out;
-  tell(demo.ending(run, result, { table: io.table, columns: io.columns, folder }));
+  const kept = flags.keep ? 'kept' : 'stopped';
+  const redis = redisUrl === undefined ? kept : 'yours';
+  tell(demo.ending(run, result, { table: io.table, columns: io.columns, folder, redis }));
   if (flags.svg) writeFileSync(flags.svg, demo.demoSvg(result, run.without, run.guarded));
   writeFileSync(join(folder, 'result.json'), JSON.stringify({ ...flags, ...result, run }));
   // One line: programs read the last line of stdout.

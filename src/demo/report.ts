@@ -5,7 +5,7 @@ import { clean, number } from '../cli/text.js';
 import { type BreakerTimes, breakerTimes } from './breaker-times.js';
 import type { PlayRecord } from './play.js';
 import type { DemoResult } from './result.js';
-import type { DemoRun } from './run-demo.js';
+import { type DemoRun, SHARED_PREFIX } from './run-demo.js';
 import { PHASE_TITLES, PHASES, phaseAt, SETTLE_SECONDS } from './story.js';
 import { type Figures, type PlaySummary, settledP95Ms } from './summary.js';
 
@@ -15,6 +15,8 @@ export interface EndingOptions {
   table: Table;
   columns: number;
   folder: string;
+  /** Where the data of the limiter is now. */
+  redis: 'stopped' | 'kept' | 'yours';
 }
 
 /** All of it, in the order a person reads. */
@@ -36,8 +38,7 @@ export function ending(run: DemoRun, result: DemoResult, options: EndingOptions)
     auditStory(run.changes, run.guarded, options.columns),
     verifyLine(run.verify),
     '',
-    `Everything is stopped; the data is kept until the next demo, in ${options.folder}. Try:`,
-    `  ${commandToTry(run.changes, run.guarded)}`,
+    ...whatToTry(run, options),
   ].join('\n');
 }
 
@@ -123,12 +124,30 @@ export function verifyLine(verify: VerifyReport): string {
   return `audit verify: ${verify.verdict}. ${verify.sentence}`;
 }
 
-/** Of a play with changes to undo: the revision in force in the calm before the surge. */
-export function commandToTry(changes: readonly StoredEntry[], play: PlayRecord): string {
-  const surge = play.phases.find((phase) => phase.name === 'surge')!;
-  const surgeAt = play.startedAtMs + surge.from * 1000;
+/** A rollback to what was in force in the calm before the surge, on the data where it lies now. */
+function whatToTry({ changes, guarded }: DemoRun, { folder, redis }: EndingOptions): string[] {
+  const surge = guarded.phases.find((phase) => phase.name === 'surge')!;
+  const surgeAt = guarded.startedAtMs + surge.from * 1000;
   const calm = changes.filter((entry) => entry.body.atMs < surgeAt).at(-1) ?? changes[0];
-  return `node dist/cli/main.js demo rollback checkout ${calm?.revision ?? 1} --yes`;
+  const undo = `rollback checkout ${calm?.revision ?? 1} --yes`;
+  const main = 'node dist/cli/main.js';
+  switch (redis) {
+    case 'stopped':
+      return [
+        `Everything is stopped; the data is kept until the next demo, in ${folder}. Try:`,
+        `  ${main} demo ${undo}`,
+      ];
+    case 'kept':
+      return [
+        `All but the private Redis is stopped; the next demo stops that too. Try:`,
+        `  FLYBALL_DATA_DIR=${folder} ${main} ${undo}`,
+      ];
+    case 'yours':
+      return [
+        `Everything is stopped; the limiter is kept in your Redis until the next demo. Try:`,
+        `  ${main} --prefix ${SHARED_PREFIX} ${undo}`,
+      ];
+  }
 }
 
 export function kneeLine({ knee }: DemoResult): string {

@@ -44,7 +44,7 @@ export interface DemoRun {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** On a Redis that others use too, the demo stays under its own prefix. */
-const SHARED_PREFIX = 'flyball-demo';
+export const SHARED_PREFIX = 'flyball-demo';
 
 export async function runDemo(options: DemoOptions): Promise<DemoRun> {
   const ending = createEnding();
