@@ -5,11 +5,12 @@ import { overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
 
 /**
- *   near the knee   good ← X, rate ← 0.9 · good        (X: measured throughput, never the old rate)
- *   overload        good ← X at its onset, rate ← share · X until it is drained: the deeper, the worse it is and
- *                   the older the data. Late answers of old requests prove nothing: one cut, then wait.
- *   afterwards      rate ← good · curve(t): at once to 0.9 of the last good rate, slow near it, fast beyond it
- *                   (after CUBIC). t runs only while the rate binds, and faster the more room there is.
+ *   near the knee   good ← X, rate ← 0.92 · good          (X: measured throughput, never the old rate)
+ *   queueing        more under way than `spread` · X · W needs: good ← X at its onset; rate ← drain · X less the
+ *                   excess over drainSeconds, until what is under way is back to normal
+ *   drained         at once to 0.92 of the last good rate: late answers of old requests prove nothing
+ *   afterwards      rate ← good · curve(t): slow near it, faster beyond it (after CUBIC). t runs only while the
+ *                   rate binds; one step is at most `stride`, so that a sample can still tell
  *   always          rate ≤ beyond · verified
  *
  * A rate must foresee where a cap corrects itself; so it aims lower, and is the second choice.
@@ -22,17 +23,25 @@ export const TUNING = {
   plateau: 20,
   beyondPlateau: 0.12,
   /** How much faster t runs for each unit (log) of room under the aim. */
-  haste: 3,
+  haste: 1,
   /** The share of X while draining, less for overload and for age. */
   drain: 0.75,
   drainOver: 0.3,
-  drainLeast: 0.3,
+  drainLeast: 0.4,
   agePerSecond: 0.02,
   /** A cut this soon after a return says that the good rate was not good. */
   relapseMs: 20_000,
-  relapse: 0.85,
+  relapse: 0.93,
   beyond: 2.5,
+  /** Largest step beyond the good rate. */
+  stride: 0.08,
+  /** Longer steps while little is under way for the throughput. */
+  roomStride: 1,
   smooth: 0.5,
+  /** A queue: more under way than `spread` times the need, by this many seconds of throughput. */
+  spread: 1.4,
+  queueSeconds: 0.06,
+  drainSeconds: 1.5,
   fade: 0.001,
 };
 
@@ -59,6 +68,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
   let t = numberIn(before, 't', 0);
   let draining = numberIn(before, 'draining', 0);
   let sinceCutMs = Math.min(3_600_000, numberIn(before, 'sinceCutMs', 3_600_000) + dtMs);
+  let usualMs = numberIn(before, 'usualMs', traffic.meanMs ?? 0);
   let rate = start.rate;
   let reason: Reason = 'steady';
 
@@ -66,8 +76,34 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
   const answeredMs = latency ? overload.value : (traffic.meanMs ?? 0);
   const drained = sinceCutMs >= traffic.ageMs + traffic.intervalMs + answeredMs;
   const binds = traffic.deniedByRate > 0 || traffic.admittedRate > 0.95 * start.rate;
-  if (!overload.fresh || !traffic.fresh) reason = 'no_evidence';
-  else if (over > 0) {
+  // What is under way beyond what this throughput needs: seen at once, where latencies speak only when answered.
+  const underWay = traffic.inFlightNow ?? traffic.inFlight ?? 0;
+  const needed = (TUNING.spread * Math.max(measured, 1) * usualMs) / 1000 + 5;
+  const excess = underWay - needed;
+  const queueing = usualMs > 0 && excess > TUNING.queueSeconds * measured;
+  if (traffic.meanMs !== null && over < 0 && !queueing) usualMs += 0.1 * (traffic.meanMs - usualMs);
+  if ((!overload.fresh && !(queueing || draining)) || !traffic.fresh) reason = 'no_evidence';
+  else if (queueing) {
+    const soon = sinceCutMs < TUNING.relapseMs;
+    if (!draining)
+      good = Math.min(soon ? good * TUNING.relapse : Math.max(good, start.rate), onset);
+    rate = Math.min(
+      rate,
+      Math.max(
+        TUNING.drainLeast * measured,
+        TUNING.drain * measured - excess / TUNING.drainSeconds,
+      ),
+    );
+    draining = 1;
+    t = 0;
+    sinceCutMs = 0;
+    reason = 'law_emergency_cut';
+  } else if (draining && usualMs > 0) {
+    // Drained by what is under way, whatever the late answers say.
+    draining = 0;
+    rate = Math.max(rate, curve(0) * good);
+    reason = 'law_raise';
+  } else if (over > 0) {
     if (drained) {
       const soon = sinceCutMs < TUNING.relapseMs;
       const grave = overload.z > 0;
@@ -93,22 +129,37 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
       const seconds = Math.min(traffic.intervalMs, 5000) / 1000;
       if (!draining) t += seconds * (1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1));
       draining = 0;
+      // Back at once to just under what was good; beyond it never further than one sample can tell.
+      const room = clamp((needed - underWay) / needed, 0, 1);
+      const stride = TUNING.stride * (1 + TUNING.roomStride * room);
+      const ceiling = Math.max(curve(0) * good, (1 + stride) * start.rate);
       rate = Math.max(
         rate,
-        Math.min(good * curve(t), TUNING.beyond * Math.max(verified, measured)),
+        Math.min(good * curve(t), ceiling, TUNING.beyond * Math.max(verified, measured)),
       );
       if (rate > start.rate) reason = 'law_raise';
     }
   }
   rate = clamp(rate, bounds.min, bounds.max);
   return {
-    memory: { measured, onset, verified, good, t, draining, sinceCutMs },
+    memory: { measured, usualMs, onset, verified, good, t, draining, sinceCutMs },
     rate: reason === 'no_evidence' || reason === 'steady' ? start.rate : rate,
     inFlightMax: start.inFlightMax,
     reason,
     why: overload.fresh
       ? `${overloadText(policy, overload)}; ${trafficText(sample)}; rate only`
       : 'no fresh signal',
-    terms: { z: overload.z, over, measured, verified, good, t, drained: +drained, binds: +binds },
+    terms: {
+      z: overload.z,
+      over,
+      excess,
+      usualMs,
+      measured,
+      verified,
+      good,
+      t,
+      drained: +drained,
+      binds: +binds,
+    },
   };
 };

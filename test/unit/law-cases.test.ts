@@ -194,6 +194,66 @@ describe('adaptive', () => {
   });
 });
 
+describe('rate only', () => {
+  const policy = policyOf({
+    limiter: { name: 'gateway', rate: 100, capacity: 50, completions: 'none' },
+    bounds: { rate: { min: 20, max: 400 } },
+  });
+  const start = { rate: 100, capacity: 50, inFlightMax: 0 };
+
+  test('overload cuts to a share of the measured throughput, and waits for what it did', () => {
+    const { changes } = run(
+      policy,
+      4,
+      () => ({ signals: p95(900), traffic: { okRate: 60, inFlightNow: 90, deniedByRate: 40 } }),
+      start,
+    );
+    expect(changes[0]?.decision.reason).toMatch(/cut/);
+    expect(changes[0]?.decision.rate).toBeLessThan(80);
+    for (const { decision } of changes) {
+      expect(decision.inFlightMax).toBe(0);
+      expect(decision.rate).toBeGreaterThanOrEqual(20);
+    }
+  });
+
+  test('room and a rate that binds: it climbs, and never beyond 2.5 × what was verified', () => {
+    const up = run(
+      policy,
+      600,
+      (_tick, _cap, rate) => ({
+        signals: p95(60),
+        traffic: { okRate: Math.min(rate, 150), deniedByRate: 40, inFlightNow: 5, meanMs: 40 },
+      }),
+      start,
+    );
+    expect(up.rate).toBeGreaterThan(150);
+    expect(up.rate).toBeLessThanOrEqual(376);
+  });
+
+  test('a cap whose callers stop reporting for 10 s under load is left alone, the rate takes over', () => {
+    const silent: SampleParts = {
+      signals: p95(600),
+      traffic: {
+        answers: 0,
+        answerRate: 0,
+        okRate: 0,
+        meanMs: null,
+        inFlight: null,
+        inFlightNow: null,
+      },
+      outcomes: { ok: 0, tick: { ok: 0, matching: 0 } },
+    };
+    const { changes } = run(policyOf(), 40, (tick) => (tick > 12 ? silent : { signals: p95(180) }));
+    const before = changes.filter(({ tick }) => tick < 22);
+    const after = changes.filter(({ tick }) => tick >= 22);
+    expect(before.every(({ decision }) => decision.rate === 100)).toBe(true);
+    expect(after.length).toBeGreaterThan(0);
+    const cap = before[before.length - 1]?.decision.inFlightMax ?? 24;
+    for (const { decision } of after) expect(decision.inFlightMax).toBe(cap);
+    expect(after[after.length - 1]!.decision.rate).toBeLessThan(60);
+  });
+});
+
 describe('determinism and size', () => {
   const busy = (tick: number, cap: number): SampleParts => ({
     signals: p95(tick % 40 < 20 ? 330 : 120),
