@@ -5,7 +5,7 @@ import type { ActuateReply, Authority } from '../redis/calls.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { entryValues, type RedisClient, readParams, write } from './actuator.js';
-import { adoptedParams, createdParams } from './adopted-params.js';
+import { adoptedParams, createdParams, standing } from './adopted-params.js';
 import { readEntries } from './audit.js';
 import type { Actor, EntryValues } from './entry.js';
 
@@ -120,6 +120,7 @@ async function change(
     if (stored === 1) return { status: 'unchanged' };
   }
   const adopted = adoptedParams(loaded, params, nowUs / 1000);
+  const now = { ...params, ...standing(params, nowUs / 1000) };
   const reply = await write(
     redis,
     address,
@@ -132,8 +133,8 @@ async function change(
       actor: options.actor,
       reason: 'policy_adopted',
       sentence: adopted.sentence,
-      before: entryValues(params),
-      after: values(adopted.change, params),
+      before: entryValues(now),
+      after: values(adopted.change, now),
       policyHash: loaded.hash,
       policy: { hash: loaded.hash, json: loaded.json },
       detail: { file: loaded.file, replaced: params.policyHash },

@@ -2,6 +2,7 @@
 import { capacityFor, clamp } from '../decide/bounds.js';
 import type { LoadedPolicy } from '../policy/load.js';
 import { paramsFromPolicy } from '../policy/params.js';
+import { effective } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
 
 const UNTOUCHED: ParamChange = {
@@ -65,10 +66,11 @@ export function adoptedParams(
   nowMs: number,
 ): { change: ParamChange; sentence: string; goesLower: boolean } {
   const { policy } = loaded;
+  const { state, rate, inFlightMax } = standing(params, nowMs);
   const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash };
   const { openForMs } = change;
   for (const field of NOT_THE_POLICYS) delete change[field];
-  if (params.state !== 'open') change.openForMs = openForMs;
+  if (state !== 'open') change.openForMs = openForMs;
   const policyRate = change.rate ?? 0;
   const policyCapacity = change.capacity ?? 0;
   const held = isActive(params.pinnedUntil, nowMs) || isActive(params.frozenUntil, nowMs);
@@ -76,21 +78,21 @@ export function adoptedParams(
   const maxInFlight = change.maxInFlight ?? 0;
   let told: string;
   if (held) {
-    change.rate = Math.min(params.rate, maxRate);
+    change.rate = Math.min(rate, maxRate);
     const { minCapacity = 0, maxCapacity = policyCapacity } = change;
     change.capacity = clamp(params.capacity, minCapacity, maxCapacity);
-    change.inFlightMax = capped(params.inFlightMax, 0, maxInFlight, change.inFlightMax ?? 0);
-    const lowered = change.rate < params.rate || change.inFlightMax < params.inFlightMax;
+    change.inFlightMax = capped(inFlightMax, 0, maxInFlight, change.inFlightMax ?? 0);
+    const lowered = change.rate < rate || change.inFlightMax < inFlightMax;
     told = `the hold of ${params.heldBy || 'a person'} stays${lowered ? ', lowered to the new maximum' : ''}`;
   } else if (policy.mode === 'auto') {
     // Slow start and a trip lie below the minimum by design: only a closed limiter is lifted to it.
-    const closed = params.state === 'closed';
-    change.rate = clamp(params.rate, closed ? (change.minRate ?? 0) : 0, maxRate);
+    const closed = state === 'closed';
+    change.rate = clamp(rate, closed ? (change.minRate ?? 0) : 0, maxRate);
     const least = closed ? (change.minInFlight ?? 0) : 0;
-    change.inFlightMax = capped(params.inFlightMax, least, maxInFlight, change.inFlightMax ?? 0);
+    change.inFlightMax = capped(inFlightMax, least, maxInFlight, change.inFlightMax ?? 0);
     change.capacity = capacityFor(policy, change.rate);
     told =
-      change.rate === params.rate && change.inFlightMax === params.inFlightMax
+      change.rate === rate && change.inFlightMax === inFlightMax
         ? 'rate and cap in force are kept'
         : 'rate and cap in force are kept within the new bounds';
   } else {
@@ -101,6 +103,16 @@ export function adoptedParams(
     goesLower: lowest(change) < lowest(params),
     sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}.`,
   };
+}
+
+/** What time has made of the stored values: an open time that is over, a glide on its way. The script settles the same. */
+export function standing(
+  params: Params,
+  nowMs: number,
+): Pick<Params, 'state' | 'rate' | 'inFlightMax'> {
+  const now = effective(params, nowMs);
+  const { rate, inFlightMax } = now.gliding ? now : params;
+  return { state: now.state, rate, inFlightMax };
 }
 
 /** A hold is active until its time, or until a person ends it (-1). */

@@ -187,3 +187,24 @@ test('a policy that was thrown away is stored again, with an entry', async () =>
   expect(await adoptNow(BASE)).toMatchObject({ status: 'changed', revision: 2 });
   expect(await redis.get(keys.policy)).toBe(loaded(BASE).json);
 });
+
+test('a policy adopted after the open time has run out trips nothing again, and the entry says so', async () => {
+  await adoptNow(BASE);
+  await person({ state: 'open', openForMs: 5000, openUntil: 1 });
+  expect(await params()).toMatchObject({ state: 'open', generation: 1 });
+  await adoptNow({ ...BASE, owner: 'platform' });
+  expect(await params()).toMatchObject({ state: 'half-open', generation: 1, openUntil: 0 });
+  expect(await newest()).toMatchObject({
+    reason: 'policy_adopted',
+    before: { state: 'half-open' },
+    after: { state: 'half-open' },
+  });
+});
+
+test('adopting while the limits glide goes on from where the glide is, not from where it began', async () => {
+  await adoptNow({ ...BASE, whenLost: { after: 0, over: 0, rate: 30, inFlight: 4 } });
+  await person({ rate: 300, inFlightMax: 40 });
+  await adoptNow({ ...BASE, owner: 'platform' });
+  expect(await params()).toMatchObject({ rate: 30, inFlightMax: 4 });
+  expect((await newest()).before).toMatchObject({ rate: 30, inFlightMax: 4 });
+});
