@@ -31,8 +31,8 @@
 -- RETURNS: ['ok', nowUs, epoch, revision, streamId] or ['refused', reason, detail, nowUs, epoch, revision, head]
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(1)
---- @include lib/now.lua
 --- @include lib/number.lua
+--- @include lib/now.lua
 --- @include lib/params.lua
 --- @include lib/effective.lua
 --- @include lib/ttl.lua
@@ -46,9 +46,9 @@
 
 local now = now_us(ARGV[1])
 local authority, owner, token = ARGV[2], ARGV[3], ARGV[4]
-local epoch, revision = finite(ARGV[5]), finite(ARGV[6])
-local create, new_epoch, cause, refloor = ARGV[7] == '1', finite(ARGV[8]), ARGV[9], ARGV[10]
-local lease_ms = finite(ARGV[11])
+local epoch, revision = count(ARGV[5]), count(ARGV[6])
+local create, new_epoch, cause, refloor = ARGV[7] == '1', count(ARGV[8]), ARGV[9], ARGV[10]
+local lease_ms = within(ARGV[11], 0, LEASE_MAX_MS)
 local prev, hash, body = ARGV[12], ARGV[13], ARGV[14]
 local checkpoint, policy_hash, policy_json = ARGV[15], ARGV[16], ARGV[17]
 local channel, limiter = ARGV[18], ARGV[19]
@@ -64,8 +64,9 @@ local function refuse(reason, detail)
 end
 
 -- 1. May this writer write, and does it know what it changes?
-if not now or not epoch or not revision or not lease_ms or (authority == 'lease' and lease_ms < 1) then
-  return refuse('invalid', 'nowUs, epoch, revision and leaseMs are numbers, leaseMs of a lease above 0')
+if not now or not epoch or not revision or not lease_ms or (authority == 'lease' and lease_ms < 1)
+  or not (new_epoch or ARGV[8] == '') then
+  return refuse('invalid', 'nowUs, epoch, revision, newEpoch and leaseMs are numbers, leaseMs of a lease above 0')
 end
 if create and before then return refuse('exists', 'the params are there already') end
 if not create and not before then return refuse('invalid', 'the params are missing: create them') end
@@ -87,6 +88,7 @@ if prev ~= head then return refuse('head', 'the newest audit entry is another on
 -- 2. What holds now, then the change on top of it.
 local p, e = settled(before, now)
 local changed, fault = apply_change(p, 20)
+fill_later(p)
 if fault then return refuse('invalid', fault) end
 if create then
   fault = missing_field(p)

@@ -6,6 +6,7 @@
 -- RETURNS: [nowUs, inForce, tokens, subjectTokens], or [nowUs] when the params are missing
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(1)
+--- @include lib/number.lua
 --- @include lib/now.lua
 --- @include lib/params.lua
 --- @include lib/effective.lua

@@ -13,8 +13,8 @@
 -- RETURNS: ['ok', nowUs, validUntil, epoch, revision] or ['refused', 'lease' | 'gliding' | 'clock' | 'missing', nowUs]
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(1)
---- @include lib/now.lua
 --- @include lib/number.lua
+--- @include lib/now.lua
 --- @include lib/params.lua
 --- @include lib/effective.lua
 --- @include lib/ttl.lua
@@ -22,9 +22,9 @@
 --- @include lib/hot.lua
 --- @include lib/fence.lua
 local now = now_us(ARGV[1])
-local lease_ms = finite(ARGV[4])
-if not now or not lease_ms or lease_ms < 1 then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and leaseMs are numbers')
+local lease_ms = within(ARGV[4], 1, LEASE_MAX_MS)
+if not now or not lease_ms then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and leaseMs are numbers, leaseMs 1 or more')
 end
 local text = string.format('%.0f', now)
 local p = read_params(KEYS[1])

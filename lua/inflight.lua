@@ -15,15 +15,15 @@
 --   once all others have asked again
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(p log p) in the live processes
---- @include lib/now.lua
 --- @include lib/number.lua
+--- @include lib/now.lua
 --- @include lib/params.lua
 --- @include lib/effective.lua
 --- @include lib/ttl.lua
 --- @include lib/view.lua
 local now = now_us(ARGV[1])
-local process, need, reports = ARGV[2], finite(ARGV[3]), ARGV[4] == '1'
-if not now or process == '' or not need or need < 0 or need > 1000000000 then
+local process, need, reports = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '1'
+if not now or process == '' or not need then
   return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants process, and need of 0 or more')
 end
 need = math.ceil(need)
@@ -38,8 +38,11 @@ if p then
 else
   local rate, capacity, max, subject_rate, subject_capacity =
     string.match(ARGV[5], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  cap = finite(max)
-  if not cap then return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers') end
+  cap = within(max, 0, LARGEST)
+  if not (cap and within(rate, 0, LARGEST) and within(capacity, 0, LARGEST)
+    and within(subject_rate, -1, LARGEST) and within(subject_capacity, 0, LARGEST)) then
+    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers')
+  end
   text = '0 0 0 0 recommend closed 0 ' .. rate .. ' ' .. capacity .. ' ' .. max .. ' ' .. subject_rate
     .. ' ' .. subject_capacity
 end

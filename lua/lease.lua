@@ -12,11 +12,11 @@
 -- RETURNS: ['held', owner, token, nowUs], ['other', owner, token, ttlMs, nowUs] or ['released', nowUs]
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(1)
---- @include lib/now.lua
 --- @include lib/number.lua
+--- @include lib/now.lua
 local now = now_us(ARGV[1])
-local op, owner, token, lease_ms = ARGV[2], ARGV[3], ARGV[4], finite(ARGV[5])
-if not now or not lease_ms or lease_ms < 1 or (op ~= 'acquire' and op ~= 'release') or owner == '' then
+local op, owner, token, lease_ms = ARGV[2], ARGV[3], ARGV[4], within(ARGV[5], 1, LEASE_MAX_MS)
+if not now or not lease_ms or (op ~= 'acquire' and op ~= 'release') or owner == '' then
   return redis.error_reply('FLYBALL_E_CALL_INVALID lease wants op, owner, leaseMs above 0')
 end
 local text = string.format('%.0f', now)

@@ -25,9 +25,14 @@ if now == '' then
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 else
-  now = tonumber(now)
+  --- @include lib/number.lua
+  now = within(now, -LARGEST, LARGEST)
 end
-if charge_by ~= '' then charge_by = tonumber(charge_by) end
+if charge_by ~= '' then
+  charge_by = tonumber(charge_by)
+  -- Of NaN and infinity alone the difference to itself is not 0.
+  if charge_by and charge_by - charge_by ~= 0 then charge_by = nil end
+end
 if not now or not charge_by then
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')
 end

@@ -1,6 +1,6 @@
 -- fence: does `owner:token` hold the lease, and is it the newest grant that the params know?
 local function holds_lease(lease_key, owner, token, fence)
-  local number = tonumber(token)
+  local number = count(token)
   if not number or number < fence then return false end
   return redis.call('GET', lease_key) == owner .. ':' .. token
 end

@@ -5,8 +5,10 @@ local FIELDS = {
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',
-  'heldBy', 'fence', 'policyHash', 'keptMs', 'subjectKeptMs',
+  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'keptMs', 'subjectKeptMs',
 }
+-- Fields that came later: params written before them, and writers that do not give them.
+local LATER = { onRedisError = '', subject = '' }
 -- The script alone keeps these: revision and epoch, clocks and floors, the fence, the autopilot's word, and how
 -- long keys are kept.
 local OWN = {
@@ -15,8 +17,8 @@ local OWN = {
 }
 local KNOWN = {}
 for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end
-local LARGEST = 9007199254740992 -- 2^53
 local MINUS_ONE = { subjectRate = true, openUntil = true, frozenUntil = true, pinnedUntil = true }
+local ON_REDIS_ERROR = { [''] = true, open = true, closed = true, ['local'] = true }
 local FLAGS = { subjectFollow = true, holdBreaker = true }
 
 -- Fewest digits that read back to the same bits: people read the hash too.
@@ -36,8 +38,10 @@ local function apply_change(p, first)
     local field, value = ARGV[i], ARGV[i + 1]
     if not KNOWN[field] or OWN[field] then return nil, field .. ' is not a field that a writer sets' end
     if TEXT[field] then
-      if #value > 256 then return nil, field .. ' is longer than 256 bytes' end
-      if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value]) then
+      local longest = field == 'subject' and 1024 or 256
+      if #value > longest then return nil, field .. ' is longer than ' .. longest .. ' bytes' end
+      if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value])
+        or (field == 'onRedisError' and not ON_REDIS_ERROR[value]) then
         return nil, field .. ' is ' .. value
       end
       p[field] = value
@@ -52,6 +56,12 @@ local function apply_change(p, first)
     changed[field] = TEXT[field] and value or shortest(p[field])
   end
   return changed
+end
+
+local function fill_later(p)
+  for field, value in pairs(LATER) do
+    if p[field] == nil then p[field] = value end
+  end
 end
 
 local function missing_field(p)

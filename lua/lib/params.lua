@@ -1,5 +1,7 @@
--- params: the params hash as a table of numbers and four texts; nil when there is none.
-local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }
+-- params: the params hash as a table of numbers and six texts; nil when there is none.
+local TEXT = {
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,
+}
 
 local function read_params(key)
   local flat = redis.call('HGETALL', key)

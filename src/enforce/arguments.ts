@@ -1,12 +1,12 @@
 /** What a caller may pass to a limiter, checked before anything is written. Stage: enforce. */
 import { FlyballTypeError } from '../errors.js';
 import type { Priority } from '../redis/calls.js';
+import type { OnRedisError } from '../redis/params.js';
+
+export type { OnRedisError } from '../redis/params.js';
 
 const PRIORITIES: readonly string[] = ['critical', 'default', 'sheddable'];
 const ON_REDIS_ERROR: readonly string[] = ['open', 'closed', 'local'];
-
-/** What a limiter does when Redis does not answer in time. */
-export type OnRedisError = 'open' | 'closed' | 'local';
 
 /** Longer subjects are refused: they are hashed anyway, and hashing a book on each request is a fault elsewhere. */
 export const MAX_SUBJECT_LENGTH = 65_536;

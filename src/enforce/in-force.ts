@@ -91,7 +91,10 @@ export function createInForceView(options: ResolvedOptions): InForceView {
   };
 }
 
-function isNewer(a: InForce, b: InForce): boolean {
+/** Writes are ordered by epoch, then by revision. */
+export type WriteOrder = Pick<InForce, 'epoch' | 'revision'>;
+
+export function isNewer(a: WriteOrder, b: WriteOrder): boolean {
   return a.epoch > b.epoch || (a.epoch === b.epoch && a.revision > b.revision);
 }
 

@@ -24,7 +24,7 @@ export interface TakeOptions {
   priority?: Priority;
   /** Aborting rejects with its reason; before the call is sent, nothing is taken. */
   signal?: AbortSignal;
-  /** Overrides the limiter's for this take. */
+  /** Overrides the adopted policy's and the limiter's for this take. */
   onRedisError?: OnRedisError;
 }
 
@@ -50,10 +50,15 @@ export interface Limiter {
   reportPool(waiting: number | (() => number)): void;
   /** From now on the in-flight cap binds this process: every admitted request will call `done`. */
   expectCompletions(): void;
-  /** The `perSubject.subject` template filled; a missing attribute falls to `ip:<address>`. Null without a template. */
+  /**
+   * The subject's template filled: the adopted policy's, else that of `perSubject.subject`. A missing attribute
+   * falls to `ip:<address>`. Null without a template.
+   */
   subjectFor(attributes: Attributes, ip: string): string | null;
-  /** Attributes that the template needs, beside `ip`. */
+  /** Attributes that the template needs now, beside `ip`. */
   readonly attributes: readonly string[];
+  /** Settles once the adopted policy's template is known, or after one deadline without an answer. */
+  ready(): Promise<void>;
   /** Numbers in force as last seen, else those that were given, else null. Subject rate -1: no subject bucket. */
   numbers(): (FallbackNumbers & { mode: Mode }) | null;
   stats(): LimiterStats;
@@ -67,8 +72,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     options,
     `${process.pid.toString(36)}-${randomBytes(5).toString('hex')}`,
   );
-  const { resolved, decider, inFlight, view, stats, pool, warn } = wired;
-  const template = resolved.template;
+  const { resolved, decider, inFlight, view, stats, pool, warn, adopted } = wired;
+  const template = () => adopted.template ?? resolved.template;
   let closing: Promise<void> | null = null;
 
   function open(): void {
@@ -82,7 +87,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   async function take(subject?: string | null, take: TakeOptions = {}): Promise<TakeDecision> {
     open();
-    const { cost = 1, priority = 'default', onRedisError = resolved.onRedisError, signal } = take;
+    const { cost = 1, priority = 'default', onRedisError = wired.onRedisError(), signal } = take;
     checkSubject(subject);
     checkCost(cost);
     checkPriority(priority);
@@ -111,19 +116,23 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async peek(subject) {
       open();
       checkSubject(subject);
-      return decider.peek(subject ?? null, resolved.onRedisError);
+      return decider.peek(subject ?? null, wired.onRedisError());
     },
     reportPool: (waiting) => pool.report(waiting, resolved.clock.monotonicMs()),
     expectCompletions: () => inFlight.setReports(),
-    attributes: template ? template.attributes.filter((name) => name !== 'ip') : [],
+    get attributes() {
+      return template()?.attributes.filter((name) => name !== 'ip') ?? [];
+    },
+    ready: () => adopted.firstRead(),
     subjectFor(attributes, ip) {
-      if (template === null) return null;
-      const subject = template.fill({ ip, ...attributes });
+      const now = template();
+      if (now === null) return null;
+      const subject = now.fill({ ip, ...attributes });
       if (subject !== null) return subject;
       stats.missingAttributes += 1;
       warn(
         'FLYBALL_W_MISSING_ATTRIBUTE',
-        `limiter ${resolved.name}: a request lacks an attribute of ${template.source}; its client address is the subject instead.`,
+        `limiter ${resolved.name}: a request lacks an attribute of ${now.source}; its client address is the subject instead.`,
       );
       return `ip:${ip}`;
     },

@@ -27,7 +27,10 @@ export interface LimiterOptions {
   capacity?: number;
   /** In-flight cap, fleet-wide. Default: none. */
   inFlightMax?: number;
-  /** A second bucket for each subject. `subject` is the template that middleware fills: `'user:{userId}'`. */
+  /**
+   * A second bucket for each subject. `subject` is the template that middleware fills: `'user:{userId}'`; the
+   * adopted policy's beats this one.
+   */
   perSubject?: { subject?: string; rate: number; capacity: number };
   /** Used only while the registry in Redis does not know this limiter. */
   group?: string;
@@ -39,7 +42,10 @@ export interface LimiterOptions {
   url?: string;
   /** Longest time a decision takes, 1 … 60000 ms. Default 50. */
   deadlineMs?: number;
-  /** When Redis does not answer: admit, deny, or decide here from the last numbers seen. Default `local`. */
+  /**
+   * When Redis does not answer: admit, deny, or decide here from the last numbers seen. The adopted policy's
+   * choice beats this one. Default `local`.
+   */
   onRedisError?: OnRedisError;
   /**
    * Does this process call `done()` for what it admits? Only then does the in-flight cap bind it. Default:

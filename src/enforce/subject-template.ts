@@ -12,7 +12,7 @@ export interface SubjectTemplate {
   fill(attributes: Attributes): string | null;
 }
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const NAME = /^[A-Za-z_][A-Za-z0-9_.]*$/;
 
 /**
  * Compile a template once. Filling is injective: with two or more attributes, `%` and the punctuation that

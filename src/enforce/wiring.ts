@@ -1,5 +1,6 @@
 /** Puts the parts of one limiter together, and keeps its beat of one second. Stage: enforce. */
 import { createKeyFinder } from './address.js';
+import { createAdoptedTerms } from './adopted-terms.js';
 import { openConnection } from './connection.js';
 import { createDecider } from './decider.js';
 import type { Finish } from './decision.js';
@@ -40,6 +41,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const onReply: Parameters<typeof createTaker>[0]['onReply'] = (inForce) => {
     const newer = view.see(inForce, clock.monotonicMs());
     managed = inForce.managed;
+    adopted.see(inForce);
     if (!managed) {
       warn(
         'FLYBALL_W_UNMANAGED',
@@ -48,6 +50,17 @@ export function createWiring(options: LimiterOptions, processId: string) {
     }
     if (newer && inFlight.reports) void shares.refresh(clock.monotonicMs() + deadlineMs);
   };
+  const adopted = createAdoptedTerms({
+    name,
+    redis,
+    link: () => link,
+    finder,
+    clock,
+    deadlineMs,
+    warn,
+  });
+  /** The adopted policy's word beats that of the code; a single take may still choose. */
+  const onRedisError = () => adopted.onRedisError ?? resolved.onRedisError;
   const parts = { redis, link: () => link, finder, time, view, stats, clock, deadlineMs, onReply };
   const shares = createShares({ ...parts, inFlight, processId });
   const taker = createTaker(parts);
@@ -62,7 +75,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
         stats.outages += 1;
         warn(
           'FLYBALL_W_REDIS_AWAY',
-          `limiter ${name}: Redis does not answer (${cause}); deciding without it, onRedisError is '${resolved.onRedisError}'.`,
+          `limiter ${name}: Redis does not answer (${cause}); deciding without it, onRedisError is '${onRedisError()}'.`,
         );
       }
       if (event === 'up') void shares.refresh(clock.monotonicMs() + deadlineMs);
@@ -110,6 +123,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
 
   async function close() {
     clearTimeout(timer);
+    adopted.close();
     if (link.up) {
       await flush();
       await shares.leave(clock.monotonicMs() + CLOSE_MS);
@@ -118,5 +132,17 @@ export function createWiring(options: LimiterOptions, processId: string) {
     connection.release();
   }
 
-  return { resolved, decider, inFlight, view, stats, pool, warn, link, close };
+  return {
+    resolved,
+    decider,
+    inFlight,
+    view,
+    stats,
+    pool,
+    warn,
+    link,
+    adopted,
+    onRedisError,
+    close,
+  };
 }

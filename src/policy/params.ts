@@ -1,5 +1,5 @@
 /** The params a fresh limiter gets from its policy: every number a script needs, defaults filled in. Pure. Stage: policy → actuate. */
-import type { ParamChange } from '../redis/params.js';
+import type { OnRedisError, ParamChange } from '../redis/params.js';
 import type { Policy } from './schema.js';
 
 /** What `openForMs` and `probeRate` say when a policy has no breaker: a person can still trip the limiter. */
@@ -42,5 +42,7 @@ export function paramsFromPolicy(policy: Policy) {
     pinnedUntil: 0,
     holdBreaker: 0,
     heldBy: '',
+    onRedisError: (policy.onRedisError ?? '') as OnRedisError | '',
+    subject: (limiter.perSubject?.subject ?? '') as string,
   } as const satisfies ParamChange;
 }

@@ -44,8 +44,8 @@ export const limiterSchema = z.strictObject({
     .strictObject({
       /** Template filled from the caller's attributes: `user:{userId}`. */
       subject: text(
-        /^[^{}]*\{[A-Za-z_][A-Za-z0-9_.]*\}(?:[^{}]|\{[A-Za-z_][A-Za-z0-9_.]*\})*$/,
-        "a template with at least one attribute in braces ('user:{userId}')",
+        /^(?=[\s\S]{1,256}$)[^{}]*\{[A-Za-z_][A-Za-z0-9_.]*\}(?:[^{}]*[^{}A-Za-z0-9%][^{}]*\{[A-Za-z_][A-Za-z0-9_.]*\})*[^{}]*$/,
+        "a template of at most 256 characters with at least one attribute in braces ('user:{userId}'), two of them parted by a ':' or '/'",
       ),
       rate,
       capacity,
@@ -196,8 +196,8 @@ export const policySchema = z.strictObject({
       inFlight: cap.optional(),
     })
     .prefault({}),
-  /** What the SDK does when Redis does not answer in time. Default 'local'. */
-  onRedisError: z.enum(['open', 'closed', 'local']).default('local'),
+  /** What the SDK does when Redis does not answer in time. Default: what `createLimiter` says, else 'local'. */
+  onRedisError: z.enum(['open', 'closed', 'local']).optional(),
   /** What a missing or stale signal does. Never a raise, never a trip. Default 'hold'. */
   onMissing: z.enum(['hold', 'glide', 'ignore']).default('hold'),
   /** Default 'recommend': the policy's numbers are enforced, what the law would do is only recorded. */

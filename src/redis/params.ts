@@ -5,6 +5,8 @@ export const PARAMS_VERSION = 1;
 
 export type Mode = 'off' | 'shadow' | 'recommend' | 'auto';
 export type LimiterState = 'closed' | 'open' | 'half-open' | 'recovering';
+/** What a service does when Redis does not answer in time. */
+export type OnRedisError = 'open' | 'closed' | 'local';
 
 /**
  * What is in force, as stored. Field names are the Redis field names. Rates are tokens per second,
@@ -73,11 +75,25 @@ export interface Params {
   /** The last fencing token that was given out. */
   fence: number;
   policyHash: string;
+
+  /** What services do without Redis; empty: the policy leaves it to each service. */
+  onRedisError: OnRedisError | '';
+  /** Template of the subject that middleware fills, `user:{userId}`; empty: none. */
+  subject: string;
 }
 
 export type ParamField = keyof Params;
 
-const TEXT_FIELDS = new Set<ParamField>(['mode', 'state', 'heldBy', 'policyHash']);
+const TEXT_FIELDS = new Set<ParamField>([
+  'mode',
+  'state',
+  'heldBy',
+  'policyHash',
+  'onRedisError',
+  'subject',
+]);
+/** Fields that came later: params written before them are read with these. */
+const LATER: Partial<Record<ParamField, string>> = { onRedisError: '', subject: '' };
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
 export const PARAM_FIELDS = [
@@ -121,6 +137,8 @@ export const PARAM_FIELDS = [
   'heldBy',
   'fence',
   'policyHash',
+  'onRedisError',
+  'subject',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */
@@ -145,7 +163,7 @@ export function parseParams(hash: Record<string, string>): Params | null {
   if (hash.v === undefined) return null;
   const out: Record<string, string | number> = {};
   for (const field of PARAM_FIELDS) {
-    const text = hash[field];
+    const text = hash[field] ?? LATER[field];
     if (text === undefined) {
       throw new FlyballError(
         'FLYBALL_E_PARAMS_CORRUPT',

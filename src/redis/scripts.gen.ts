@@ -21,13 +21,10 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: 'b85dd99419edffbfdd9d8ac476fe9fcc1cbba398',
+  sha: 'd8aa71f909d102fd4d9fe58317b5f0058d195419',
   lua: "-- flyball actuate\n\
-local function now_us(given)\n\
-  if given ~= '' then return tonumber(given) end\n\
-  local time = redis.call('TIME')\n\
-  return time[1] * 1000000 + time[2]\n\
-end\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
 local function finite(text)\n\
   if type(text) ~= 'string' or #text > 32 then return nil end\n\
   if not string.find(text, '^%-?%d+%.?%d*$')\n\
@@ -38,10 +35,25 @@ local function finite(text)\n\
   if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
   return n\n\
 end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
 local function exact(n)\n\
   return string.format('%.17g', n)\n\
 end\n\
-local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
@@ -232,7 +244,7 @@ local function pack_hot(v)\n\
   ) .. v.text\n\
 end\n\
 local function holds_lease(lease_key, owner, token, fence)\n\
-  local number = tonumber(token)\n\
+  local number = count(token)\n\
   if not number or number < fence then return false end\n\
   return redis.call('GET', lease_key) == owner .. ':' .. token\n\
 end\n\
@@ -261,16 +273,17 @@ local FIELDS = {\n\
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
-  'heldBy', 'fence', 'policyHash', 'keptMs', 'subjectKeptMs',\n\
+  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'keptMs', 'subjectKeptMs',\n\
 }\n\
+local LATER = { onRedisError = '', subject = '' }\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
   floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,\n\
 }\n\
 local KNOWN = {}\n\
 for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end\n\
-local LARGEST = 9007199254740992\n\
 local MINUS_ONE = { subjectRate = true, openUntil = true, frozenUntil = true, pinnedUntil = true }\n\
+local ON_REDIS_ERROR = { [''] = true, open = true, closed = true, ['local'] = true }\n\
 local FLAGS = { subjectFollow = true, holdBreaker = true }\n\
 local function shortest(n)\n\
   for digits = 15, 16 do\n\
@@ -286,8 +299,10 @@ local function apply_change(p, first)\n\
     local field, value = ARGV[i], ARGV[i + 1]\n\
     if not KNOWN[field] or OWN[field] then return nil, field .. ' is not a field that a writer sets' end\n\
     if TEXT[field] then\n\
-      if #value > 256 then return nil, field .. ' is longer than 256 bytes' end\n\
-      if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value]) then\n\
+      local longest = field == 'subject' and 1024 or 256\n\
+      if #value > longest then return nil, field .. ' is longer than ' .. longest .. ' bytes' end\n\
+      if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value])\n\
+        or (field == 'onRedisError' and not ON_REDIS_ERROR[value]) then\n\
         return nil, field .. ' is ' .. value\n\
       end\n\
       p[field] = value\n\
@@ -302,6 +317,11 @@ local function apply_change(p, first)\n\
     changed[field] = TEXT[field] and value or shortest(p[field])\n\
   end\n\
   return changed\n\
+end\n\
+local function fill_later(p)\n\
+  for field, value in pairs(LATER) do\n\
+    if p[field] == nil then p[field] = value end\n\
+  end\n\
 end\n\
 local function missing_field(p)\n\
   for i = 1, #FIELDS do\n\
@@ -463,9 +483,9 @@ local function set_floors(before, p, e, refloor)\n\
 end\n\
 local now = now_us(ARGV[1])\n\
 local authority, owner, token = ARGV[2], ARGV[3], ARGV[4]\n\
-local epoch, revision = finite(ARGV[5]), finite(ARGV[6])\n\
-local create, new_epoch, cause, refloor = ARGV[7] == '1', finite(ARGV[8]), ARGV[9], ARGV[10]\n\
-local lease_ms = finite(ARGV[11])\n\
+local epoch, revision = count(ARGV[5]), count(ARGV[6])\n\
+local create, new_epoch, cause, refloor = ARGV[7] == '1', count(ARGV[8]), ARGV[9], ARGV[10]\n\
+local lease_ms = within(ARGV[11], 0, LEASE_MAX_MS)\n\
 local prev, hash, body = ARGV[12], ARGV[13], ARGV[14]\n\
 local checkpoint, policy_hash, policy_json = ARGV[15], ARGV[16], ARGV[17]\n\
 local channel, limiter = ARGV[18], ARGV[19]\n\
@@ -478,8 +498,9 @@ local function refuse(reason, detail)\n\
   local at = before or { epoch = 0, revision = 0 }\n\
   return { 'refused', reason, detail, integer(now or 0), integer(at.epoch), integer(at.revision), head }\n\
 end\n\
-if not now or not epoch or not revision or not lease_ms or (authority == 'lease' and lease_ms < 1) then\n\
-  return refuse('invalid', 'nowUs, epoch, revision and leaseMs are numbers, leaseMs of a lease above 0')\n\
+if not now or not epoch or not revision or not lease_ms or (authority == 'lease' and lease_ms < 1)\n\
+  or not (new_epoch or ARGV[8] == '') then\n\
+  return refuse('invalid', 'nowUs, epoch, revision, newEpoch and leaseMs are numbers, leaseMs of a lease above 0')\n\
 end\n\
 if create and before then return refuse('exists', 'the params are there already') end\n\
 if not create and not before then return refuse('invalid', 'the params are missing: create them') end\n\
@@ -499,6 +520,7 @@ end\n\
 if prev ~= head then return refuse('head', 'the newest audit entry is another one') end\n\
 local p, e = settled(before, now)\n\
 local changed, fault = apply_change(p, 20)\n\
+fill_later(p)\n\
 if fault then return refuse('invalid', fault) end\n\
 if create then\n\
   fault = missing_field(p)\n\
@@ -542,6 +564,471 @@ return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\
 ",
 };
 
+/** Keys of `counter`, in order. */
+export type CounterKeys = [params: string, total: string, bucket: string, ...subject: string[]];
+/** Arguments of `counter`, in order. */
+export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, window: ScriptArg, ...take: ScriptArg[]];
+/**
+ * sliding counter: n takes over a window of `cells` equal cells and the one that is running. Never admits more than rate × window in any window, as the log does; what was taken returns up to one cell (window ÷ cells) later than with the log: under steady demand at least cells ÷ (cells + 1) of the rate passes. A key is one string: number and length of the newest cell, then the millionths taken in each cell, newest first.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n × cells) in the takes.
+ */
+export const counterScript: Script<CounterKeys, CounterArgs> = {
+  name: 'counter',
+  sha: '5c62bc809cf4f88ef1681a29c4e4ac1759ead2ea',
+  lua: "-- flyball counter\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local FIRST, LEADING = 5, 3\n\
+local call = redis.call\n\
+local takes = #ARGV - FIRST\n\
+if takes < 0 or #KEYS ~= takes + LEADING then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+end\n\
+local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
+if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if not now or not charge_by then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
+end\n\
+local hot = call('HGET', KEYS[1], 'hot')\n\
+local managed = hot and true\n\
+local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
+local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local NONE = -1e300\n\
+if managed then\n\
+  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
+    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
+    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
+  if now >= from and now < untl then\n\
+    text = string.sub(hot, 161)\n\
+    clock = accrued + rate * (now - since) / 1000000\n\
+    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+  else\n\
+    local v = view_of(read_params(KEYS[1]), now)\n\
+    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
+    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
+    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
+    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
+    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+  end\n\
+else\n\
+  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+  local r, c, f, sr, sc = string.match(\n\
+    ARGV[4],\n\
+    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+  )\n\
+  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+  local cap = tonumber(f)\n\
+  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+    and rate + capacity + cap + subject_rate + subject_capacity\n\
+  if not sum or sum > 9007199254740992 then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+  end\n\
+  code = ARGV[3] == '1' and 1 or 2\n\
+  full, floor, subject_floor = capacity, NONE, NONE\n\
+  clock, subject_clock = 0, 0\n\
+  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+  local function life(most, per_second)\n\
+    if not (per_second > 0) then return 86400000 end\n\
+    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+  end\n\
+  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+  text = string.format(\n\
+    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+  )\n\
+  function unmanaged_base(mark, per_second)\n\
+    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+    held, at = tonumber(held), tonumber(at)\n\
+    if not held or not at then return 0, true end\n\
+    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  end\n\
+end\n\
+if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+local mode = code % 4\n\
+if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+local state = (code - mode) / 4\n\
+local open, probing = state == 1, state == 2\n\
+local total_key = KEYS[2]\n\
+local reply = { 0, now, text }\n\
+local costs, reserves\n\
+local function whole_ms(us)\n\
+  if not us or us > 315360000000000 then return -1 end\n\
+  return math.max(1, math.ceil(us / 1000))\n\
+end\n\
+local LONGEST_MS = 31622400000\n\
+local window_text, cells_text = string.match(ARGV[5], '^(%d+) ?(%d*)$')\n\
+local window_us, cells = tonumber(window_text or ''), tonumber(cells_text or '') or 0\n\
+if not window_us or window_us < 1 or window_us > LONGEST_MS or cells > 1000 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID window is `windowMs` or `windowMs cells`: ' .. ARGV[5])\n\
+end\n\
+window_us = window_us * 1000\n\
+if cells < 1 then return redis.error_reply('FLYBALL_E_CALL_INVALID window is `windowMs cells`: ' .. ARGV[5]) end\n\
+local width = math.ceil(window_us / cells)\n\
+local cell = math.floor(now / width)\n\
+local function open_window(key)\n\
+  local w = { key = key, used = 0, cells = {} }\n\
+  for i = 1, cells + 1 do w.cells[i] = 0 end\n\
+  local stored = call('GET', key)\n\
+  local count = stored and #stored / 8 - 2 or 0\n\
+  if count < 2 or count % 1 ~= 0 then return w end\n\
+  local newest, old_width = struct.unpack('<dd', stored)\n\
+  local shift = cell - newest\n\
+  if old_width == width and count == cells + 1 and shift >= 0 then\n\
+    for i = 1, count - shift do\n\
+      w.cells[i + shift] = struct.unpack('<d', stored, 8 * i + 9)\n\
+      w.used = w.used + w.cells[i + shift]\n\
+    end\n\
+    return w\n\
+  end\n\
+  w.ahead = newest * old_width > now\n\
+  for i = 1, count do\n\
+    if w.ahead or (newest - i + 1 + count) * old_width > now then\n\
+      w.used = w.used + struct.unpack('<d', stored, 8 * i + 9)\n\
+    end\n\
+  end\n\
+  w.cells[1] = w.used\n\
+  return w\n\
+end\n\
+local function charge(w, micros)\n\
+  w.cells[1], w.used, w.changed = w.cells[1] + micros, w.used + micros, true\n\
+end\n\
+local function wait_us(w, micros)\n\
+  local sum = 0\n\
+  for i = cells + 1, 1, -1 do\n\
+    sum = sum + w.cells[i]\n\
+    if sum >= micros then return (cell - i + 2 + cells) * width - now end\n\
+  end\n\
+end\n\
+local function save(w)\n\
+  local parts = { struct.pack('<dd', cell, width) }\n\
+  for i = 1, cells + 1 do parts[i + 1] = struct.pack('<d', w.cells[i]) end\n\
+  call('SET', w.key, table.concat(parts), 'PX', math.ceil((cells + 1) * width / 1000) + 1000)\n\
+end\n\
+local LARGEST_LIMIT = 2251799813685248\n\
+local function micros(tokens)\n\
+  return math.min(LARGEST_LIMIT, math.floor(tokens * 1000000 + 0.5))\n\
+end\n\
+local window_s = window_us / 1000000\n\
+local limit = micros(rate * window_s)\n\
+local subject_limit = subject_rate >= 0 and micros(subject_rate * window_s)\n\
+local opened, order = {}, {}\n\
+local function window_of(key)\n\
+  local w = opened[key]\n\
+  if not w then\n\
+    w = open_window(key)\n\
+    opened[key] = w\n\
+    order[#order + 1] = w\n\
+  end\n\
+  return w\n\
+end\n\
+local probe_base, probed\n\
+local slack = 0.0000005 + (clock > 0 and clock or 0) * 4.4408920985006262e-16\n\
+if probing then\n\
+  probe_base = clock - capacity\n\
+  if floor > probe_base and floor <= clock + slack then probe_base = floor end\n\
+  local mark = call('GET', KEYS[3])\n\
+  if mark then\n\
+    mark = tonumber(mark)\n\
+    probe_base = mark and mark <= clock + slack and math.max(mark, probe_base) or clock\n\
+  end\n\
+end\n\
+for i = 1, takes do\n\
+  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local cost, reserve = 1, reserve_default\n\
+  if arg ~= '1' then\n\
+    cost = costs and costs[arg]\n\
+    if not cost then\n\
+      costs = costs or {}\n\
+      reserves = reserves or {}\n\
+      local digits, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+      cost = -1\n\
+      reserves[arg] = 0\n\
+      if digits and #digits <= 16 and #arg == #digits + #priority + (priority == '' and 0 or 1)\n\
+        and (priority == '' or priority == 'critical' or priority == 'sheddable') then\n\
+        if digits == '0' or string.find(digits, '^[1-9]%d*$')\n\
+          or (string.find(digits, '^%d+%.%d%d?%d?%d?%d?%d?$') and not string.find(digits, '^0%d')\n\
+            and tonumber(digits) > 0) then\n\
+          cost = tonumber(digits)\n\
+        end\n\
+        if priority == '' then\n\
+          reserves[arg] = reserve_default\n\
+        elseif priority == 'sheddable' then\n\
+          reserves[arg] = reserve_sheddable\n\
+        end\n\
+      end\n\
+      costs[arg] = cost\n\
+    end\n\
+    reserve = reserves[arg]\n\
+  end\n\
+  local reason, retry, left = 0, 0, limit\n\
+  if cost < 0 then\n\
+    reason, retry, left = 8, -1, 0\n\
+  elseif mode == 0 then\n\
+    reason = 1\n\
+  elseif open then\n\
+    reason, left = 4, 0\n\
+    retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
+  else\n\
+    local need = micros(cost)\n\
+    local total = window_of(total_key)\n\
+    local own = subject_limit and key ~= total_key and window_of(key)\n\
+    local keep = capacity > 0 and micros(limit / 1000000 * reserve / capacity) or 0\n\
+    if probing then\n\
+      left = math.max(0, math.floor((clock - probe_base + slack) * 1000000))\n\
+    else\n\
+      left = limit - total.used\n\
+    end\n\
+    if cost > 0 then\n\
+      total.touched = true\n\
+      if own then own.touched = true end\n\
+    end\n\
+    if need > (probing and micros(full) or limit) or own and need > subject_limit then\n\
+      reason, retry = 7, -1\n\
+    else\n\
+      local us = 0\n\
+      if probing and cost - (clock - probe_base) > slack then\n\
+        reason = 5\n\
+        us = rate > 0 and cost <= capacity and (cost - (clock - probe_base)) / rate * 1000000\n\
+      elseif not probing and need + keep > left then\n\
+        reason = need <= left and 6 or 2\n\
+        us = wait_us(total, need + keep - left)\n\
+      end\n\
+      if own and need > subject_limit - own.used then\n\
+        local more = wait_us(own, need - (subject_limit - own.used))\n\
+        reason, us = 3, us and more and math.max(us, more)\n\
+      end\n\
+      if reason > 0 then retry = whole_ms(us) end\n\
+    end\n\
+    if reason == 0 and cost > 0 then\n\
+      charge(total, need)\n\
+      if own then charge(own, need) end\n\
+      if probing then probe_base, probed = probe_base + cost, true end\n\
+      left = left - need\n\
+    end\n\
+    if own then left = math.min(left, subject_limit - own.used) end\n\
+  end\n\
+  local at = 3 * i + 1\n\
+  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left / 1000000)), retry\n\
+end\n\
+for i = 1, #order do\n\
+  local w = order[i]\n\
+  if w.changed or w.ahead and w.touched then save(w) end\n\
+end\n\
+if probed then call('SET', KEYS[3], string.format('%.17g', probe_base), 'PX', ttl) end\n\
+return reply\n\
+",
+};
+
 /** Keys of `effective`, in order. */
 export type EffectiveKeys = [params: string];
 /** Arguments of `effective`, in order. */
@@ -552,14 +1039,39 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: 'e574d7686a7e70bb4d34a56060f3cbd80abf7e0a',
+  sha: 'b1d3405d5d09b8c56d240182b9d4d64b9bb9af4e',
   lua: "-- flyball effective\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
 local function now_us(given)\n\
-  if given ~= '' then return tonumber(given) end\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
-local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
@@ -762,13 +1274,10 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '89636f3ddcd738140af52928c5ba3701fc2b133c',
+  sha: '2cd379294b22682a35fa96d4c799cae309834591',
   lua: "-- flyball heartbeat\n\
-local function now_us(given)\n\
-  if given ~= '' then return tonumber(given) end\n\
-  local time = redis.call('TIME')\n\
-  return time[1] * 1000000 + time[2]\n\
-end\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
 local function finite(text)\n\
   if type(text) ~= 'string' or #text > 32 then return nil end\n\
   if not string.find(text, '^%-?%d+%.?%d*$')\n\
@@ -779,10 +1288,25 @@ local function finite(text)\n\
   if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
   return n\n\
 end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
 local function exact(n)\n\
   return string.format('%.17g', n)\n\
 end\n\
-local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
@@ -973,7 +1497,7 @@ local function pack_hot(v)\n\
   ) .. v.text\n\
 end\n\
 local function holds_lease(lease_key, owner, token, fence)\n\
-  local number = tonumber(token)\n\
+  local number = count(token)\n\
   if not number or number < fence then return false end\n\
   return redis.call('GET', lease_key) == owner .. ':' .. token\n\
 end\n\
@@ -981,9 +1505,9 @@ local function lease_token(lease_key)\n\
   return tonumber(string.match(redis.call('GET', lease_key) or '', ':(%d+)$')) or 0\n\
 end\n\
 local now = now_us(ARGV[1])\n\
-local lease_ms = finite(ARGV[4])\n\
-if not now or not lease_ms or lease_ms < 1 then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and leaseMs are numbers')\n\
+local lease_ms = within(ARGV[4], 1, LEASE_MAX_MS)\n\
+if not now or not lease_ms then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and leaseMs are numbers, leaseMs 1 or more')\n\
 end\n\
 local text = string.format('%.0f', now)\n\
 local p = read_params(KEYS[1])\n\
@@ -1012,13 +1536,10 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '530bece69fbde2c48de4d4302c591729774c8fca',
+  sha: 'ad03dd86366a224f7d1036346db8c9e2b8ec28e7',
   lua: "-- flyball inflight\n\
-local function now_us(given)\n\
-  if given ~= '' then return tonumber(given) end\n\
-  local time = redis.call('TIME')\n\
-  return time[1] * 1000000 + time[2]\n\
-end\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
 local function finite(text)\n\
   if type(text) ~= 'string' or #text > 32 then return nil end\n\
   if not string.find(text, '^%-?%d+%.?%d*$')\n\
@@ -1029,10 +1550,25 @@ local function finite(text)\n\
   if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
   return n\n\
 end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
 local function exact(n)\n\
   return string.format('%.17g', n)\n\
 end\n\
-local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
@@ -1214,8 +1750,8 @@ local function view_of(p, now)\n\
   }\n\
 end\n\
 local now = now_us(ARGV[1])\n\
-local process, need, reports = ARGV[2], finite(ARGV[3]), ARGV[4] == '1'\n\
-if not now or process == '' or not need or need < 0 or need > 1000000000 then\n\
+local process, need, reports = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '1'\n\
+if not now or process == '' or not need then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants process, and need of 0 or more')\n\
 end\n\
 need = math.ceil(need)\n\
@@ -1229,8 +1765,11 @@ if p then\n\
 else\n\
   local rate, capacity, max, subject_rate, subject_capacity =\n\
     string.match(ARGV[5], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')\n\
-  cap = finite(max)\n\
-  if not cap then return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers') end\n\
+  cap = within(max, 0, LARGEST)\n\
+  if not (cap and within(rate, 0, LARGEST) and within(capacity, 0, LARGEST)\n\
+    and within(subject_rate, -1, LARGEST) and within(subject_capacity, 0, LARGEST)) then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers')\n\
+  end\n\
   text = '0 0 0 0 recommend closed 0 ' .. rate .. ' ' .. capacity .. ' ' .. max .. ' ' .. subject_rate\n\
     .. ' ' .. subject_capacity\n\
 end\n\
@@ -1302,13 +1841,10 @@ export type LeaseArgs = [nowUs: ScriptArg, op: ScriptArg, owner: ScriptArg, toke
  */
 export const leaseScript: Script<LeaseKeys, LeaseArgs> = {
   name: 'lease',
-  sha: '5c1a6fe85d7a4fdfbe20c0db72cdefbd38fc7b3c',
+  sha: '49002b2c4cc40a12add9bf96443a9f6649c4699d',
   lua: "-- flyball lease\n\
-local function now_us(given)\n\
-  if given ~= '' then return tonumber(given) end\n\
-  local time = redis.call('TIME')\n\
-  return time[1] * 1000000 + time[2]\n\
-end\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
 local function finite(text)\n\
   if type(text) ~= 'string' or #text > 32 then return nil end\n\
   if not string.find(text, '^%-?%d+%.?%d*$')\n\
@@ -1319,12 +1855,25 @@ local function finite(text)\n\
   if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
   return n\n\
 end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
 local function exact(n)\n\
   return string.format('%.17g', n)\n\
 end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
 local now = now_us(ARGV[1])\n\
-local op, owner, token, lease_ms = ARGV[2], ARGV[3], ARGV[4], finite(ARGV[5])\n\
-if not now or not lease_ms or lease_ms < 1 or (op ~= 'acquire' and op ~= 'release') or owner == '' then\n\
+local op, owner, token, lease_ms = ARGV[2], ARGV[3], ARGV[4], within(ARGV[5], 1, LEASE_MAX_MS)\n\
+if not now or not lease_ms or (op ~= 'acquire' and op ~= 'release') or owner == '' then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID lease wants op, owner, leaseMs above 0')\n\
 end\n\
 local text = string.format('%.0f', now)\n\
@@ -1346,6 +1895,482 @@ elseif not held then\n\
 end\n\
 local other, others_token = string.match(held, '^(.*):(%d+)$')\n\
 return { 'other', other or held, others_token or '0', tostring(redis.call('PTTL', KEYS[1])), text }\n\
+",
+};
+
+/** Keys of `log`, in order. */
+export type LogKeys = [params: string, total: string, bucket: string, ...subject: string[]];
+/** Arguments of `log`, in order. */
+export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, window: ScriptArg, ...take: ScriptArg[]];
+/**
+ * sliding log: n takes, each only if with it no more than rate × window was taken in the window that ends now. Exact at every moment. A key is a list of entries of 16 bytes (time in µs, sum of all millionths of a token taken so far), oldest first; the first is the one before the window. Takes of one µs share an entry. Denied takes add none, so a key holds at most one entry for each admitted take in the window, and never more than 10,000: beyond it a take joins the newest entry, which only delays its return.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n log e) in the takes and the entries.
+ */
+export const logScript: Script<LogKeys, LogArgs> = {
+  name: 'log',
+  sha: 'ad5258bfd24cae05bb80bd054cad53d753892a53',
+  lua: "-- flyball log\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local FIRST, LEADING = 5, 3\n\
+local call = redis.call\n\
+local takes = #ARGV - FIRST\n\
+if takes < 0 or #KEYS ~= takes + LEADING then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+end\n\
+local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
+if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if not now or not charge_by then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
+end\n\
+local hot = call('HGET', KEYS[1], 'hot')\n\
+local managed = hot and true\n\
+local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
+local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local NONE = -1e300\n\
+if managed then\n\
+  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
+    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
+    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
+  if now >= from and now < untl then\n\
+    text = string.sub(hot, 161)\n\
+    clock = accrued + rate * (now - since) / 1000000\n\
+    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+  else\n\
+    local v = view_of(read_params(KEYS[1]), now)\n\
+    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
+    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
+    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
+    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
+    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+  end\n\
+else\n\
+  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+  local r, c, f, sr, sc = string.match(\n\
+    ARGV[4],\n\
+    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+  )\n\
+  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+  local cap = tonumber(f)\n\
+  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+    and rate + capacity + cap + subject_rate + subject_capacity\n\
+  if not sum or sum > 9007199254740992 then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+  end\n\
+  code = ARGV[3] == '1' and 1 or 2\n\
+  full, floor, subject_floor = capacity, NONE, NONE\n\
+  clock, subject_clock = 0, 0\n\
+  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+  local function life(most, per_second)\n\
+    if not (per_second > 0) then return 86400000 end\n\
+    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+  end\n\
+  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+  text = string.format(\n\
+    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+  )\n\
+  function unmanaged_base(mark, per_second)\n\
+    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+    held, at = tonumber(held), tonumber(at)\n\
+    if not held or not at then return 0, true end\n\
+    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  end\n\
+end\n\
+if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+local mode = code % 4\n\
+if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+local state = (code - mode) / 4\n\
+local open, probing = state == 1, state == 2\n\
+local total_key = KEYS[2]\n\
+local reply = { 0, now, text }\n\
+local costs, reserves\n\
+local function whole_ms(us)\n\
+  if not us or us > 315360000000000 then return -1 end\n\
+  return math.max(1, math.ceil(us / 1000))\n\
+end\n\
+local LONGEST_MS = 31622400000\n\
+local window_text, cells_text = string.match(ARGV[5], '^(%d+) ?(%d*)$')\n\
+local window_us, cells = tonumber(window_text or ''), tonumber(cells_text or '') or 0\n\
+if not window_us or window_us < 1 or window_us > LONGEST_MS or cells > 1000 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID window is `windowMs` or `windowMs cells`: ' .. ARGV[5])\n\
+end\n\
+window_us = window_us * 1000\n\
+local MOST, ALL, BEGIN = 10000, 4503599627370496, -9007199254740992\n\
+local function entry(key, index)\n\
+  return struct.unpack('<dd', call('LINDEX', key, index))\n\
+end\n\
+local function first_after(key, n, t)\n\
+  local low, high = 0, n\n\
+  for _ = 1, 32 do\n\
+    if low >= high then break end\n\
+    local middle = math.floor((low + high) / 2)\n\
+    if entry(key, middle) > t then high = middle else low = middle + 1 end\n\
+  end\n\
+  return low\n\
+end\n\
+local function open_window(key)\n\
+  local w = { key = key, n = call('LLEN', key), used = 0, sum = 0, base = 0, live = 1, keep = 1 }\n\
+  if w.n == 0 then return w end\n\
+  w.newest, w.sum = entry(key, w.n - 1)\n\
+  w.live = math.max(1, first_after(key, w.n, now - window_us))\n\
+  local _, base = entry(key, w.live - 1)\n\
+  w.base, w.used = base, (w.sum - base) % ALL\n\
+  if w.newest > now then w.ahead, w.keep = true, math.max(1, first_after(key, w.n, now)) end\n\
+  return w\n\
+end\n\
+local function charge(w, micros)\n\
+  w.sum, w.used, w.changed = (w.sum + micros) % ALL, w.used + micros, true\n\
+end\n\
+local function wait_us(w, micros)\n\
+  if micros > w.used then return nil end\n\
+  local low, high = w.live, w.n\n\
+  for _ = 1, 32 do\n\
+    if low >= high then break end\n\
+    local middle = math.floor((low + high) / 2)\n\
+    local _, sum = entry(w.key, middle)\n\
+    if (sum - w.base) % ALL >= micros then high = middle else low = middle + 1 end\n\
+  end\n\
+  local t = low < w.n and entry(w.key, low) or now\n\
+  return math.min(t, now) + window_us - now\n\
+end\n\
+local function save(w)\n\
+  local last = struct.pack('<dd', now, w.sum)\n\
+  if w.n == 0 then\n\
+    call('RPUSH', w.key, struct.pack('<dd', BEGIN, 0), last)\n\
+  elseif w.ahead then\n\
+    call('LTRIM', w.key, 0, w.keep - 1)\n\
+    call('RPUSH', w.key, last)\n\
+  elseif w.live < w.n and (w.newest == now or w.n - w.live >= MOST) then\n\
+    call('LSET', w.key, -1, last)\n\
+  else\n\
+    call('RPUSH', w.key, last)\n\
+  end\n\
+  if w.live > 1 then call('LTRIM', w.key, w.live - 1, -1) end\n\
+  call('PEXPIRE', w.key, window_us / 1000 + 1000)\n\
+end\n\
+local LARGEST_LIMIT = 2251799813685248\n\
+local function micros(tokens)\n\
+  return math.min(LARGEST_LIMIT, math.floor(tokens * 1000000 + 0.5))\n\
+end\n\
+local window_s = window_us / 1000000\n\
+local limit = micros(rate * window_s)\n\
+local subject_limit = subject_rate >= 0 and micros(subject_rate * window_s)\n\
+local opened, order = {}, {}\n\
+local function window_of(key)\n\
+  local w = opened[key]\n\
+  if not w then\n\
+    w = open_window(key)\n\
+    opened[key] = w\n\
+    order[#order + 1] = w\n\
+  end\n\
+  return w\n\
+end\n\
+local probe_base, probed\n\
+local slack = 0.0000005 + (clock > 0 and clock or 0) * 4.4408920985006262e-16\n\
+if probing then\n\
+  probe_base = clock - capacity\n\
+  if floor > probe_base and floor <= clock + slack then probe_base = floor end\n\
+  local mark = call('GET', KEYS[3])\n\
+  if mark then\n\
+    mark = tonumber(mark)\n\
+    probe_base = mark and mark <= clock + slack and math.max(mark, probe_base) or clock\n\
+  end\n\
+end\n\
+for i = 1, takes do\n\
+  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local cost, reserve = 1, reserve_default\n\
+  if arg ~= '1' then\n\
+    cost = costs and costs[arg]\n\
+    if not cost then\n\
+      costs = costs or {}\n\
+      reserves = reserves or {}\n\
+      local digits, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+      cost = -1\n\
+      reserves[arg] = 0\n\
+      if digits and #digits <= 16 and #arg == #digits + #priority + (priority == '' and 0 or 1)\n\
+        and (priority == '' or priority == 'critical' or priority == 'sheddable') then\n\
+        if digits == '0' or string.find(digits, '^[1-9]%d*$')\n\
+          or (string.find(digits, '^%d+%.%d%d?%d?%d?%d?%d?$') and not string.find(digits, '^0%d')\n\
+            and tonumber(digits) > 0) then\n\
+          cost = tonumber(digits)\n\
+        end\n\
+        if priority == '' then\n\
+          reserves[arg] = reserve_default\n\
+        elseif priority == 'sheddable' then\n\
+          reserves[arg] = reserve_sheddable\n\
+        end\n\
+      end\n\
+      costs[arg] = cost\n\
+    end\n\
+    reserve = reserves[arg]\n\
+  end\n\
+  local reason, retry, left = 0, 0, limit\n\
+  if cost < 0 then\n\
+    reason, retry, left = 8, -1, 0\n\
+  elseif mode == 0 then\n\
+    reason = 1\n\
+  elseif open then\n\
+    reason, left = 4, 0\n\
+    retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
+  else\n\
+    local need = micros(cost)\n\
+    local total = window_of(total_key)\n\
+    local own = subject_limit and key ~= total_key and window_of(key)\n\
+    local keep = capacity > 0 and micros(limit / 1000000 * reserve / capacity) or 0\n\
+    if probing then\n\
+      left = math.max(0, math.floor((clock - probe_base + slack) * 1000000))\n\
+    else\n\
+      left = limit - total.used\n\
+    end\n\
+    if cost > 0 then\n\
+      total.touched = true\n\
+      if own then own.touched = true end\n\
+    end\n\
+    if need > (probing and micros(full) or limit) or own and need > subject_limit then\n\
+      reason, retry = 7, -1\n\
+    else\n\
+      local us = 0\n\
+      if probing and cost - (clock - probe_base) > slack then\n\
+        reason = 5\n\
+        us = rate > 0 and cost <= capacity and (cost - (clock - probe_base)) / rate * 1000000\n\
+      elseif not probing and need + keep > left then\n\
+        reason = need <= left and 6 or 2\n\
+        us = wait_us(total, need + keep - left)\n\
+      end\n\
+      if own and need > subject_limit - own.used then\n\
+        local more = wait_us(own, need - (subject_limit - own.used))\n\
+        reason, us = 3, us and more and math.max(us, more)\n\
+      end\n\
+      if reason > 0 then retry = whole_ms(us) end\n\
+    end\n\
+    if reason == 0 and cost > 0 then\n\
+      charge(total, need)\n\
+      if own then charge(own, need) end\n\
+      if probing then probe_base, probed = probe_base + cost, true end\n\
+      left = left - need\n\
+    end\n\
+    if own then left = math.min(left, subject_limit - own.used) end\n\
+  end\n\
+  local at = 3 * i + 1\n\
+  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left / 1000000)), retry\n\
+end\n\
+for i = 1, #order do\n\
+  local w = order[i]\n\
+  if w.changed or w.ahead and w.touched then save(w) end\n\
+end\n\
+if probed then call('SET', KEYS[3], string.format('%.17g', probe_base), 'PX', ttl) end\n\
+return reply\n\
 ",
 };
 
@@ -1385,32 +2410,236 @@ return { 'ok', append(KEYS[1], 'note', tonumber(at[1] or '0'), tonumber(at[2] or
 ",
 };
 
-/** Keys of `take`, in order. */
-export type TakeKeys = [params: string, bucket: string, ...subject: string[]];
-/** Arguments of `take`, in order. */
-export type TakeArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
+/** Keys of `pace`, in order. */
+export type PaceKeys = [params: string, total: string, ...subject: string[]];
+/** Arguments of `pace`, in order. */
+export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
 /**
- * decides n takes in order, each against the total's bucket and its subject's, all or none of the two. A denied take writes nothing, except to re-anchor a bucket that lies ahead of Redis's clock.
- * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n) in the takes; two reads, and two writes for an admitted take
-A lone take is most of the traffic, so nothing is made for it that it does not need: functions and tables come
-with the branch that uses them, and includes stand inside branches..
+ * leaky bucket for pacing: admits n takes up to `capacity` waiting, and says when each may proceed. What proceeds is never closer than the rate allows, after a rest too. A key is one mark on the token clock: what waits is mark - V, and a take proceeds once that has leaked at the rate in force. A denied take writes nothing, except to bring back a mark that lies further ahead than its capacity: the clock was set back.
+ * Returns [status, nowUs, inForce, then reason, remaining, delayMs or retryAfterMs of each take]; see docs/contract.md. O(n) in the takes.
  */
-export const takeScript: Script<TakeKeys, TakeArgs> = {
-  name: 'take',
-  sha: '0e4095a56cf6c99165a19d7f6c20938b8f117671',
-  lua: "-- flyball take\n\
+export const paceScript: Script<PaceKeys, PaceArgs> = {
+  name: 'pace',
+  sha: '4a8677825d2f064f7841ea059dd8ae56ac60549c',
+  lua: "-- flyball pace\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local FIRST, LEADING = 4, 2\n\
 local call = redis.call\n\
-local takes = #ARGV - 4\n\
-if takes < 0 or #KEYS ~= takes + 2 then\n\
+local takes = #ARGV - FIRST\n\
+if takes < 0 or #KEYS ~= takes + LEADING then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
-local now, charge_by = ARGV[1], ARGV[2]\n\
-if now == '' then\n\
-  local time = call('TIME')\n\
-  now = time[1] * 1000000 + time[2]\n\
-else\n\
-  now = tonumber(now)\n\
-end\n\
+local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
 if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
@@ -1430,7 +2659,251 @@ if managed then\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   else\n\
-    local TEXT = { mode = true, state = true, heldBy = true, policyHash = true }\n\
+    local v = view_of(read_params(KEYS[1]), now)\n\
+    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
+    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
+    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
+    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
+    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+  end\n\
+else\n\
+  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+  local r, c, f, sr, sc = string.match(\n\
+    ARGV[4],\n\
+    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+  )\n\
+  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+  local cap = tonumber(f)\n\
+  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+    and rate + capacity + cap + subject_rate + subject_capacity\n\
+  if not sum or sum > 9007199254740992 then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+  end\n\
+  code = ARGV[3] == '1' and 1 or 2\n\
+  full, floor, subject_floor = capacity, NONE, NONE\n\
+  clock, subject_clock = 0, 0\n\
+  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+  local function life(most, per_second)\n\
+    if not (per_second > 0) then return 86400000 end\n\
+    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+  end\n\
+  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+  text = string.format(\n\
+    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+  )\n\
+  function unmanaged_base(mark, per_second)\n\
+    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+    held, at = tonumber(held), tonumber(at)\n\
+    if not held or not at then return 0, true end\n\
+    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  end\n\
+end\n\
+if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+local mode = code % 4\n\
+if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+local state = (code - mode) / 4\n\
+local open, probing = state == 1, state == 2\n\
+local total_key = KEYS[2]\n\
+local reply = { 0, now, text }\n\
+local costs, reserves\n\
+local function whole_ms(us)\n\
+  if not us or us > 315360000000000 then return -1 end\n\
+  return math.max(1, math.ceil(us / 1000))\n\
+end\n\
+local function slack_at(v)\n\
+  return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
+end\n\
+local function open_queue(key, v, per_second, most, life)\n\
+  local q = { key = key, v = v, rate = per_second, most = most, life = life, level = 0, slack = slack_at(v) }\n\
+  local stored = call('GET', key)\n\
+  if not stored then return q end\n\
+  local level, at = string.match(stored, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+  if level then\n\
+    level = tonumber(level) - per_second * math.max(0, now - tonumber(at)) / 1000000\n\
+    q.ahead = tonumber(at) > now\n\
+  elseif managed then\n\
+    level = (tonumber(stored) or v + most) - v\n\
+  else\n\
+    level = most\n\
+  end\n\
+  if level > most + q.slack then level, q.ahead = most, true end\n\
+  q.level = math.max(0, level)\n\
+  return q\n\
+end\n\
+local opened, order = {}, {}\n\
+local function queue_of(key, ...)\n\
+  local q = opened[key]\n\
+  if not q then\n\
+    q = open_queue(key, ...)\n\
+    opened[key] = q\n\
+    order[#order + 1] = q\n\
+  end\n\
+  return q\n\
+end\n\
+local function leak_us(q, tokens)\n\
+  if tokens <= q.slack then return 0 end\n\
+  return q.rate > 0 and tokens / q.rate * 1000000 or nil\n\
+end\n\
+for i = 1, takes do\n\
+  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local cost, reserve = 1, reserve_default\n\
+  if arg ~= '1' then\n\
+    cost = costs and costs[arg]\n\
+    if not cost then\n\
+      costs = costs or {}\n\
+      reserves = reserves or {}\n\
+      local digits, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+      cost = -1\n\
+      reserves[arg] = 0\n\
+      if digits and #digits <= 16 and #arg == #digits + #priority + (priority == '' and 0 or 1)\n\
+        and (priority == '' or priority == 'critical' or priority == 'sheddable') then\n\
+        if digits == '0' or string.find(digits, '^[1-9]%d*$')\n\
+          or (string.find(digits, '^%d+%.%d%d?%d?%d?%d?%d?$') and not string.find(digits, '^0%d')\n\
+            and tonumber(digits) > 0) then\n\
+          cost = tonumber(digits)\n\
+        end\n\
+        if priority == '' then\n\
+          reserves[arg] = reserve_default\n\
+        elseif priority == 'sheddable' then\n\
+          reserves[arg] = reserve_sheddable\n\
+        end\n\
+      end\n\
+      costs[arg] = cost\n\
+    end\n\
+    reserve = reserves[arg]\n\
+  end\n\
+  local reason, ms, left = 0, 0, capacity\n\
+  if cost < 0 then\n\
+    reason, ms, left = 8, -1, 0\n\
+  elseif mode == 0 then\n\
+    reason = 1\n\
+  elseif open then\n\
+    reason, left = 4, 0\n\
+    ms = open_until < 0 and -1 or whole_ms(open_until - now)\n\
+  else\n\
+    local total = queue_of(total_key, clock, rate, capacity, ttl)\n\
+    local own = subject_rate >= 0 and key ~= total_key\n\
+      and queue_of(key, subject_clock, subject_rate, subject_capacity, subject_ttl)\n\
+    left = capacity - total.level\n\
+    if cost > 0 then\n\
+      total.touched = true\n\
+      if own then own.touched = true end\n\
+    end\n\
+    if cost > full or own and cost > subject_capacity then\n\
+      reason, ms = 7, -1\n\
+    else\n\
+      local us = 0\n\
+      local short = cost + reserve - left\n\
+      if short > total.slack or cost > 0 and rate <= 0 then\n\
+        reason = cost - left <= total.slack and rate > 0 and 6 or probing and 5 or 2\n\
+        us = rate > 0 and cost + reserve <= capacity + total.slack and leak_us(total, short)\n\
+      end\n\
+      short = own and cost + own.level - subject_capacity or 0\n\
+      if own and (short > own.slack or cost > 0 and subject_rate <= 0) then\n\
+        local more = subject_rate > 0 and leak_us(own, short)\n\
+        reason, us = 3, us and more and math.max(us, more)\n\
+      end\n\
+      if reason > 0 then ms = whole_ms(us) end\n\
+    end\n\
+    if reason == 0 and cost > 0 then\n\
+      local us = leak_us(total, total.level)\n\
+      if own then us = math.max(us, leak_us(own, own.level)) end\n\
+      if us > 0 then ms = math.ceil(us / 1000) end\n\
+      total.level, total.changed = total.level + cost, true\n\
+      if own then own.level, own.changed = own.level + cost, true end\n\
+      left = left - cost\n\
+    end\n\
+    if own then left = math.min(left, subject_capacity - own.level) end\n\
+  end\n\
+  local at = 3 * i + 1\n\
+  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left + 0.0000005)), ms\n\
+end\n\
+for i = 1, #order do\n\
+  local q = order[i]\n\
+  if q.changed or q.ahead and q.touched then\n\
+    local mark = managed and string.format('%.17g', q.v + q.level) or string.format('u:%.17g:%.0f', q.level, now)\n\
+    call('SET', q.key, mark, 'PX', q.life)\n\
+  end\n\
+end\n\
+return reply\n\
+",
+};
+
+/** Keys of `take`, in order. */
+export type TakeKeys = [params: string, bucket: string, ...subject: string[]];
+/** Arguments of `take`, in order. */
+export type TakeArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
+/**
+ * decides n takes in order, each against the total's bucket and its subject's, all or none of the two. A denied take writes nothing, except to re-anchor a bucket that lies ahead of Redis's clock.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n) in the takes; two reads, and two writes for an admitted take
+A lone take is most of the traffic, so nothing is made for it that it does not need: functions and tables come
+with the branch that uses them, and includes stand inside branches..
+ */
+export const takeScript: Script<TakeKeys, TakeArgs> = {
+  name: 'take',
+  sha: 'cb319072fe7db1881014797ad344e818615dabd0',
+  lua: "-- flyball take\n\
+local call = redis.call\n\
+local takes = #ARGV - 4\n\
+if takes < 0 or #KEYS ~= takes + 2 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+end\n\
+local now, charge_by = ARGV[1], ARGV[2]\n\
+if now == '' then\n\
+  local time = call('TIME')\n\
+  now = time[1] * 1000000 + time[2]\n\
+else\n\
+  local LARGEST = 9007199254740992\n\
+  local LEASE_MAX_MS = 315360000000\n\
+  local function finite(text)\n\
+    if type(text) ~= 'string' or #text > 32 then return nil end\n\
+    if not string.find(text, '^%-?%d+%.?%d*$')\n\
+      and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+      return nil\n\
+    end\n\
+    local n = tonumber(text)\n\
+    if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+    return n\n\
+  end\n\
+  local function within(text, least, most)\n\
+    local n = finite(text)\n\
+    if n and n >= least and n <= most then return n end\n\
+  end\n\
+  local function count(text)\n\
+    local n = within(text, 0, LARGEST)\n\
+    if n and n % 1 == 0 then return n end\n\
+  end\n\
+  local function exact(n)\n\
+    return string.format('%.17g', n)\n\
+  end\n\
+  now = within(now, -LARGEST, LARGEST)\n\
+end\n\
+if charge_by ~= '' then\n\
+  charge_by = tonumber(charge_by)\n\
+  if charge_by and charge_by - charge_by ~= 0 then charge_by = nil end\n\
+end\n\
+if not now or not charge_by then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
+end\n\
+local hot = call('HGET', KEYS[1], 'hot')\n\
+local managed = hot and true\n\
+local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
+local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local NONE = -1e300\n\
+if managed then\n\
+  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
+    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
+    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
+  if now >= from and now < untl then\n\
+    text = string.sub(hot, 161)\n\
+    clock = accrued + rate * (now - since) / 1000000\n\
+    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+  else\n\
+    local TEXT = {\n\
+      mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+    }\n\
     local function read_params(key)\n\
       local flat = redis.call('HGETALL', key)\n\
       if #flat == 0 then return nil end\n\
@@ -1824,6 +3297,449 @@ elseif moved then\n\
     end\n\
   end\n\
 end\n\
+return reply\n\
+",
+};
+
+/** Keys of `window`, in order. */
+export type WindowKeys = [params: string, total: string, bucket: string, ...subject: string[]];
+/** Arguments of `window`, in order. */
+export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, window: ScriptArg, ...take: ScriptArg[]];
+/**
+ * fixed window: n takes, each only if with it no more than rate × window was taken since the window began. Windows begin at multiples of their length since 1970. Round a boundary up to two limits can pass within one length: one at the end of a window, one at the start of the next. A key is one string: the time of the last take, and the millionths of a token taken in its window.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n) in the takes.
+ */
+export const windowScript: Script<WindowKeys, WindowArgs> = {
+  name: 'window',
+  sha: '67424a6132ee902ecb8cc502246e1e3d1deb9424',
+  lua: "-- flyball window\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+}\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local FIRST, LEADING = 5, 3\n\
+local call = redis.call\n\
+local takes = #ARGV - FIRST\n\
+if takes < 0 or #KEYS ~= takes + LEADING then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+end\n\
+local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
+if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if not now or not charge_by then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
+end\n\
+local hot = call('HGET', KEYS[1], 'hot')\n\
+local managed = hot and true\n\
+local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
+local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local NONE = -1e300\n\
+if managed then\n\
+  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
+    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
+    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
+  if now >= from and now < untl then\n\
+    text = string.sub(hot, 161)\n\
+    clock = accrued + rate * (now - since) / 1000000\n\
+    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+  else\n\
+    local v = view_of(read_params(KEYS[1]), now)\n\
+    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
+    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
+    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
+    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
+    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+  end\n\
+else\n\
+  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+  local r, c, f, sr, sc = string.match(\n\
+    ARGV[4],\n\
+    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+  )\n\
+  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+  local cap = tonumber(f)\n\
+  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+    and rate + capacity + cap + subject_rate + subject_capacity\n\
+  if not sum or sum > 9007199254740992 then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+  end\n\
+  code = ARGV[3] == '1' and 1 or 2\n\
+  full, floor, subject_floor = capacity, NONE, NONE\n\
+  clock, subject_clock = 0, 0\n\
+  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+  local function life(most, per_second)\n\
+    if not (per_second > 0) then return 86400000 end\n\
+    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+  end\n\
+  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+  text = string.format(\n\
+    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+  )\n\
+  function unmanaged_base(mark, per_second)\n\
+    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+    held, at = tonumber(held), tonumber(at)\n\
+    if not held or not at then return 0, true end\n\
+    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  end\n\
+end\n\
+if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+local mode = code % 4\n\
+if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+local state = (code - mode) / 4\n\
+local open, probing = state == 1, state == 2\n\
+local total_key = KEYS[2]\n\
+local reply = { 0, now, text }\n\
+local costs, reserves\n\
+local function whole_ms(us)\n\
+  if not us or us > 315360000000000 then return -1 end\n\
+  return math.max(1, math.ceil(us / 1000))\n\
+end\n\
+local LONGEST_MS = 31622400000\n\
+local window_text, cells_text = string.match(ARGV[5], '^(%d+) ?(%d*)$')\n\
+local window_us, cells = tonumber(window_text or ''), tonumber(cells_text or '') or 0\n\
+if not window_us or window_us < 1 or window_us > LONGEST_MS or cells > 1000 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID window is `windowMs` or `windowMs cells`: ' .. ARGV[5])\n\
+end\n\
+window_us = window_us * 1000\n\
+local begin = now - now % window_us\n\
+local function open_window(key)\n\
+  local w = { key = key, used = 0 }\n\
+  local last, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')\n\
+  last = tonumber(last)\n\
+  if last and last >= begin then\n\
+    w.used, w.ahead = tonumber(used), last > now\n\
+  end\n\
+  return w\n\
+end\n\
+local function charge(w, micros)\n\
+  w.used, w.changed = w.used + micros, true\n\
+end\n\
+local function wait_us(w, micros)\n\
+  if micros > w.used then return nil end\n\
+  return begin + window_us - now\n\
+end\n\
+local function save(w)\n\
+  call('SET', w.key, string.format('%.0f %.0f', now, w.used), 'PX', math.ceil((begin + window_us - now) / 1000) + 1000)\n\
+end\n\
+local LARGEST_LIMIT = 2251799813685248\n\
+local function micros(tokens)\n\
+  return math.min(LARGEST_LIMIT, math.floor(tokens * 1000000 + 0.5))\n\
+end\n\
+local window_s = window_us / 1000000\n\
+local limit = micros(rate * window_s)\n\
+local subject_limit = subject_rate >= 0 and micros(subject_rate * window_s)\n\
+local opened, order = {}, {}\n\
+local function window_of(key)\n\
+  local w = opened[key]\n\
+  if not w then\n\
+    w = open_window(key)\n\
+    opened[key] = w\n\
+    order[#order + 1] = w\n\
+  end\n\
+  return w\n\
+end\n\
+local probe_base, probed\n\
+local slack = 0.0000005 + (clock > 0 and clock or 0) * 4.4408920985006262e-16\n\
+if probing then\n\
+  probe_base = clock - capacity\n\
+  if floor > probe_base and floor <= clock + slack then probe_base = floor end\n\
+  local mark = call('GET', KEYS[3])\n\
+  if mark then\n\
+    mark = tonumber(mark)\n\
+    probe_base = mark and mark <= clock + slack and math.max(mark, probe_base) or clock\n\
+  end\n\
+end\n\
+for i = 1, takes do\n\
+  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local cost, reserve = 1, reserve_default\n\
+  if arg ~= '1' then\n\
+    cost = costs and costs[arg]\n\
+    if not cost then\n\
+      costs = costs or {}\n\
+      reserves = reserves or {}\n\
+      local digits, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+      cost = -1\n\
+      reserves[arg] = 0\n\
+      if digits and #digits <= 16 and #arg == #digits + #priority + (priority == '' and 0 or 1)\n\
+        and (priority == '' or priority == 'critical' or priority == 'sheddable') then\n\
+        if digits == '0' or string.find(digits, '^[1-9]%d*$')\n\
+          or (string.find(digits, '^%d+%.%d%d?%d?%d?%d?%d?$') and not string.find(digits, '^0%d')\n\
+            and tonumber(digits) > 0) then\n\
+          cost = tonumber(digits)\n\
+        end\n\
+        if priority == '' then\n\
+          reserves[arg] = reserve_default\n\
+        elseif priority == 'sheddable' then\n\
+          reserves[arg] = reserve_sheddable\n\
+        end\n\
+      end\n\
+      costs[arg] = cost\n\
+    end\n\
+    reserve = reserves[arg]\n\
+  end\n\
+  local reason, retry, left = 0, 0, limit\n\
+  if cost < 0 then\n\
+    reason, retry, left = 8, -1, 0\n\
+  elseif mode == 0 then\n\
+    reason = 1\n\
+  elseif open then\n\
+    reason, left = 4, 0\n\
+    retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
+  else\n\
+    local need = micros(cost)\n\
+    local total = window_of(total_key)\n\
+    local own = subject_limit and key ~= total_key and window_of(key)\n\
+    local keep = capacity > 0 and micros(limit / 1000000 * reserve / capacity) or 0\n\
+    if probing then\n\
+      left = math.max(0, math.floor((clock - probe_base + slack) * 1000000))\n\
+    else\n\
+      left = limit - total.used\n\
+    end\n\
+    if cost > 0 then\n\
+      total.touched = true\n\
+      if own then own.touched = true end\n\
+    end\n\
+    if need > (probing and micros(full) or limit) or own and need > subject_limit then\n\
+      reason, retry = 7, -1\n\
+    else\n\
+      local us = 0\n\
+      if probing and cost - (clock - probe_base) > slack then\n\
+        reason = 5\n\
+        us = rate > 0 and cost <= capacity and (cost - (clock - probe_base)) / rate * 1000000\n\
+      elseif not probing and need + keep > left then\n\
+        reason = need <= left and 6 or 2\n\
+        us = wait_us(total, need + keep - left)\n\
+      end\n\
+      if own and need > subject_limit - own.used then\n\
+        local more = wait_us(own, need - (subject_limit - own.used))\n\
+        reason, us = 3, us and more and math.max(us, more)\n\
+      end\n\
+      if reason > 0 then retry = whole_ms(us) end\n\
+    end\n\
+    if reason == 0 and cost > 0 then\n\
+      charge(total, need)\n\
+      if own then charge(own, need) end\n\
+      if probing then probe_base, probed = probe_base + cost, true end\n\
+      left = left - need\n\
+    end\n\
+    if own then left = math.min(left, subject_limit - own.used) end\n\
+  end\n\
+  local at = 3 * i + 1\n\
+  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left / 1000000)), retry\n\
+end\n\
+for i = 1, #order do\n\
+  local w = order[i]\n\
+  if w.changed or w.ahead and w.touched then save(w) end\n\
+end\n\
+if probed then call('SET', KEYS[3], string.format('%.17g', probe_base), 'PX', ttl) end\n\
 return reply\n\
 ",
 };

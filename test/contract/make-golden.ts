@@ -51,6 +51,8 @@ const BASE: Params = {
   heldBy: '',
   fence: 1_700_000_000_000,
   policyHash: 'a'.repeat(64),
+  onRedisError: '',
+  subject: '',
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };

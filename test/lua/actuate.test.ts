@@ -220,6 +220,8 @@ test.each([
   [{ reserveSheddable: 1.5 }, 'invalid'],
   [{ minRate: 2000 }, 'invalid'],
   [{ heldBy: 'x'.repeat(300) }, 'invalid'],
+  [{ subject: 'x'.repeat(1025) }, 'invalid'],
+  [{ onRedisError: 'fail' as never }, 'invalid'],
   [{ accrued: 5 } as never, 'invalid'],
   [{ fence: 5 } as never, 'invalid'],
   [{ burst: 5 } as never, 'invalid'],

@@ -35,6 +35,8 @@ export const CREATED = {
   holdBreaker: 0,
   heldBy: '',
   policyHash: 'a'.repeat(64),
+  onRedisError: '',
+  subject: '',
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

@@ -38,6 +38,8 @@ export const SEED: ParamChange = {
   holdBreaker: 0,
   heldBy: '',
   policyHash: '',
+  onRedisError: '',
+  subject: '',
 };
 
 export interface SeedOptions {

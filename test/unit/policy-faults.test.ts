@@ -296,3 +296,12 @@ test('faults read as one line a fault, with the file', () => {
     ]);
   }
 });
+
+test.each(['user', '{}', '{a b}', '{a}{b}', '{a}x{b}', `{a}${'x'.repeat(300)}`])(
+  'a subject template that the SDK could not fill is a fault: %j',
+  (subject) => {
+    expect(
+      only({ limiter: { ...LIMITER, perSubject: { subject, rate: 1, capacity: 5 } } }),
+    ).toMatch(/^limiter\.perSubject\.subject is .* not a template/);
+  },
+);

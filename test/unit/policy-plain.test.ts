@@ -39,6 +39,7 @@ const FULL = definePolicy({
   bounds: { rate: { min: 20, max: 400 }, inFlight: { min: 2, max: 64 } },
   breaker: { on: 'upstream', above: 100, per: '1m', openFor: '5s' },
   whenLost: { after: '2m', rate: 50 },
+  onRedisError: 'closed',
   mode: 'auto',
 });
 
@@ -177,6 +178,8 @@ test('a fresh limiter gets the policy’s numbers, its bounds and its safe value
     pinnedUntil: 0,
     holdBreaker: 0,
     heldBy: '',
+    onRedisError: 'closed',
+    subject: 'user:{userId}',
   });
 });
 
@@ -197,6 +200,8 @@ test('bounds that are left out are the policy’s own number; no cap is 0, no su
     subjectCapacity: 0,
     subjectFollow: 0,
     probeRate: 0.5,
+    onRedisError: '',
+    subject: '',
   });
 });
 

@@ -40,6 +40,7 @@ export async function takeFor<Req>(
   req: Req,
   raw: IncomingMessage,
 ): Promise<TakeDecision> {
+  await limiter.ready();
   const ip = clientAddress(raw.socket.remoteAddress);
   const subject = limiter.subjectFor(options.attributes?.(req) ?? {}, ip);
   const decision = await limiter.take(subject, {

@@ -1,0 +1,52 @@
+-- opening: what a call over windows or of pacing stands on: the time, what is in force, and whether it may decide.
+-- The source sets FIRST (arguments before the takes) and LEADING (keys before the subjects). Answers at once when the
+-- call is late, or when the mode wants the other keys.
+local call = redis.call
+local takes = #ARGV - FIRST
+if takes < 0 or #KEYS ~= takes + LEADING then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')
+end
+local now, charge_by = now_us(ARGV[1]), ARGV[2]
+if charge_by ~= '' then charge_by = tonumber(charge_by) end
+if not now or not charge_by then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')
+end
+local hot = call('HGET', KEYS[1], 'hot')
+local managed = hot and true
+local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable
+local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base
+local NONE = -1e300
+if managed then
+  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,
+    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,
+    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)
+  if now >= from and now < untl then
+    text = string.sub(hot, 161)
+    clock = accrued + rate * (now - since) / 1000000
+    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000
+  else
+    local v = view_of(read_params(KEYS[1]), now)
+    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text
+    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs
+    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
+    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
+    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor
+  end
+else
+  --- @include lib/unmanaged.lua
+end
+if charge_by ~= '' and now > charge_by then return { 1, now, text } end
+local mode = code % 4
+if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end
+local state = (code - mode) / 4
+local open, probing = state == 1, state == 2
+local total_key = KEYS[2]
+local reply = { 0, now, text }
+local costs, reserves
+
+-- Whole ms for an answer; beyond ten years there is no time to tell.
+local function whole_ms(us)
+  if not us or us > 315360000000000 then return -1 end
+  return math.max(1, math.ceil(us / 1000))
+end

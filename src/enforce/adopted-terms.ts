@@ -1,0 +1,127 @@
+/** What the adopted policy says to services beside the numbers: `onRedisError` and the subject's template. Stage: enforce. */
+import type { Clock } from '../clock.js';
+import type { InForce } from '../redis/calls.js';
+import type { OnRedisError } from '../redis/params.js';
+import type { KeyFinder } from './address.js';
+import { isNewer, type WriteOrder } from './in-force.js';
+import { expire, type Link } from './link.js';
+import type { RedisClient } from './options.js';
+import { compileSubject, type SubjectTemplate } from './subject-template.js';
+import type { Warn } from './warnings.js';
+
+/** The params are read for this at most so often, however often the law moves the numbers. */
+const READ_EVERY_MS = 1_000;
+const NEEDED =
+  'Allow HMGET on its params: without it the adopted onRedisError and subject are not known here.';
+const CHOICES: readonly string[] = ['open', 'closed', 'local'] satisfies OnRedisError[];
+
+export interface AdoptedTerms {
+  /** null: no policy has said it, as far as this process has seen. */
+  readonly onRedisError: OnRedisError | null;
+  readonly template: SubjectTemplate | null;
+  /** A reply carried these numbers: newer ones are followed by a reading of the params. */
+  see(inForce: InForce): void;
+  /** Settles when the params were read, or when one deadline has passed without an answer; never rejects. */
+  firstRead(): Promise<void>;
+  close(): void;
+}
+
+export interface AdoptedTermsOptions {
+  name: string;
+  redis: RedisClient;
+  link: () => Link;
+  finder: KeyFinder;
+  clock: Clock;
+  deadlineMs: number;
+  warn: Warn;
+}
+
+export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
+  const { name, redis, finder, clock, deadlineMs, warn } = options;
+  let onRedisError: OnRedisError | null = null;
+  let template: SubjectTemplate | null = null;
+  let read: WriteOrder | null = null;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  let reading = false;
+  let later: ReturnType<typeof setTimeout> | undefined;
+  let closed = false;
+  let tellFirst = () => {};
+  const first = new Promise<void>((ok) => {
+    tellFirst = ok;
+  });
+  let bounded: Promise<void> | undefined;
+
+  function see(inForce: InForce): void {
+    // Missing params say nothing: what was read last holds, as the last numbers do.
+    if (!inForce.managed) tellFirst();
+    if (!inForce.managed || closed || reading || later !== undefined) return;
+    if (read !== null && !isNewer(inForce, read)) return;
+    const waitMs = lastMs + READ_EVERY_MS - clock.monotonicMs();
+    if (waitMs <= 0) void readTerms();
+    else later = setTimeout(readLater, waitMs).unref();
+  }
+
+  function readLater(): void {
+    later = undefined;
+    void readTerms();
+  }
+
+  /** A reading that fails is repeated at the next reply, since what was seen stays newer than what was read. */
+  async function readTerms(): Promise<void> {
+    reading = true;
+    lastMs = clock.monotonicMs();
+    try {
+      const [epoch, revision, choice, subject] = await options
+        .link()
+        .within(lastMs + deadlineMs, async () => {
+          const { params } = finder.keys ?? (await finder.find());
+          return redis.hmget(params, 'epoch', 'revision', 'onRedisError', 'subject');
+        });
+      if (epoch && revision) {
+        read = { epoch: Number(epoch), revision: Number(revision) };
+        onRedisError = choice && CHOICES.includes(choice) ? (choice as OnRedisError) : null;
+        follow(subject ?? '');
+      }
+      tellFirst();
+    } catch (error) {
+      // Redis away or slow: the link has counted it. A missing right would else never be heard of.
+      const { message } = error as Error;
+      if (message.startsWith('NOPERM')) {
+        warn('FLYBALL_W_PARAMS_UNREADABLE', `limiter ${name}: ${message}. ${NEEDED}`);
+      }
+    } finally {
+      reading = false;
+    }
+  }
+
+  function follow(source: string): void {
+    if (source === (template?.source ?? '')) return;
+    try {
+      template = source === '' ? null : compileSubject(source);
+    } catch (error) {
+      warn(
+        'FLYBALL_W_SUBJECT_TEMPLATE',
+        `limiter ${name}: the adopted policy's subject cannot be used, the last one is kept: ${(error as Error).message}`,
+      );
+    }
+  }
+
+  return {
+    get onRedisError() {
+      return onRedisError;
+    },
+    get template() {
+      return template;
+    },
+    see,
+    firstRead() {
+      bounded ??= expire(first, deadlineMs).catch(() => {});
+      return bounded;
+    },
+    close() {
+      closed = true;
+      clearTimeout(later);
+      tellFirst();
+    },
+  };
+}
