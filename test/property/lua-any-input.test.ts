@@ -2,7 +2,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ParamChange } from '../../src/redis/params.js';
-import { effectiveScript, inflightScript, takeScript } from '../../src/redis/scripts.gen.js';
+import {
+  actuateScript,
+  effectiveScript,
+  heartbeatScript,
+  inflightScript,
+  leaseScript,
+  takeScript,
+} from '../../src/redis/scripts.gen.js';
 import { T0, useRedis } from '../lua/fixture.js';
 import { changeParams, seedParams } from '../support/seed-params.js';
 
@@ -69,6 +76,8 @@ const anyText = fc.oneof(
   ),
   anyNumber.map(String),
 );
+
+const fiveOf = (texts: string[]) => Array.from({ length: 5 }, (_, i) => texts[i] || '1').join(' ');
 
 const NOT_A_NUMBER = /nan|inf/i;
 
@@ -145,25 +154,85 @@ test('any accepted params, any time, any cost: an answer of finite numbers, neve
   expect(accepted).toBeGreaterThan(100);
 });
 
-test('any raw arguments: an answer or a named refusal, never a script error', async () => {
+test('any raw arguments: an answer of numbers, or a named refusal, never a script error', async () => {
   const rawCall = fc.array(anyText, { maxLength: 9 });
   await fc.assert(
     fc.asyncProperty(rawCall, fc.boolean(), async (args, managed) => {
       const { keys } = fixture.limiter();
       if (managed) await seedParams(fixture.redis, keys, {}, { nowUs: T0 });
+      const call = async (lua: string, names: string[], argv: string[]) => {
+        const reply = await fixture.redis
+          .eval(lua, names.length, ...names, ...argv)
+          .catch((error: Error) => {
+            expect(error.message).toMatch(/^FLYBALL_E_CALL_INVALID/);
+          });
+        // A refusal may quote what it was given.
+        const told = (reply ?? []) as unknown[];
+        if (told[0] !== 'refused') expect(told.join(' ')).not.toMatch(NOT_A_NUMBER);
+      };
+      const padded = (count: number) => Array.from({ length: count }, (_, i) => args[i] ?? '');
       const names = [keys.params, keys.bucket, ...args.slice(4).map(() => keys.bucket)];
-      const named = (error: Error) => expect(error.message).toMatch(/^FLYBALL_E_CALL_INVALID/);
-      await fixture.redis.eval(takeScript.lua, names.length, ...names, ...args).catch(named);
-      const five = Array.from({ length: 5 }, (_, i) => args[i] ?? '');
-      await fixture.redis
-        .eval(inflightScript.lua, 2, keys.params, keys.inFlight, ...five)
-        .catch(named);
+      await call(takeScript.lua, names, args);
+      // Names are texts, which may well read `nan`.
+      const [now = '', need = '', ...others] = padded(9);
+      const { params, inFlight, lease, state } = keys;
+      await call(inflightScript.lua, [params, inFlight], [now, 'p', need, '1', others.join(' ')]);
+      await call(inflightScript.lua, [params, inFlight], [now, 'p', '1', '1', fiveOf(others)]);
+      await call(effectiveScript.lua, [params], [now]);
+      await call(leaseScript.lua, [lease, params], [now, 'acquire', 'o', '', need]);
+      await fixture.redis.set(lease, `o:${need}`);
+      await call(heartbeatScript.lua, [params, lease, state], [now, 'o', need, others[0]!, '']);
+      const written = [params, keys.audit, lease, state, keys.policy, keys.policy];
+      const head = [now, 'lease', 'o', need, ...others.slice(0, 2), '0', ...others.slice(2, 3)];
+      const rest = ['law', '', others[3] ?? '', '0'.repeat(64), 'h', '{}', '', '', '', 'c', 'l'];
+      await call(actuateScript.lua, written, [...head, ...rest, 'rate', others[4] ?? '']);
+      const create = [now, 'person', '', '', others[0]!, others[1]!, '1', others[2]!];
+      await call(actuateScript.lua, written, [...create, ...rest, 'rate', others[4] ?? '']);
       for (const mark of await fixture.redis.mget(keys.bucket))
         expect(mark ?? '').not.toMatch(NOT_A_NUMBER);
+      const stored = await fixture.redis.hgetall(params);
+      delete stored.hot;
+      expect(Object.values(stored).join(' ')).not.toMatch(NOT_A_NUMBER);
     }),
     { numRuns: 300 },
   );
 });
+
+test.each(['nan', '-nan', 'inf', '-inf', '1e309', '0x10', ' 1', '1e300'])(
+  'a time that is %s is refused by every script, before anything is written',
+  async (time) => {
+    const { keys } = fixture.limiter();
+    await seedParams(fixture.redis, keys, {}, { nowUs: T0 });
+    const stored = await fixture.redis.hgetall(keys.params);
+    const { params, bucket, inFlight, lease, state } = keys;
+    const calls: [string, string[], string[]][] = [
+      [takeScript.lua, [params, bucket, bucket], [time, '', '0', '', '1']],
+      [inflightScript.lua, [params, inFlight], [time, 'p', '1', '1', '1 1 1 -1 0']],
+      [effectiveScript.lua, [params], [time]],
+      [leaseScript.lua, [lease, params], [time, 'acquire', 'o', '', '1000']],
+      [heartbeatScript.lua, [params, lease, state], [time, 'o', '1', '1000', '']],
+    ];
+    for (const [lua, names, args] of calls) {
+      await expect(fixture.redis.eval(lua, names.length, ...names, ...args)).rejects.toThrow(
+        /^FLYBALL_E_CALL_INVALID/,
+      );
+    }
+    expect(await fixture.redis.hgetall(params)).toEqual(stored);
+    expect(await fixture.redis.exists(bucket, inFlight, lease, state)).toBe(0);
+  },
+);
+
+test.each(['nan', 'inf', '-inf', '1e309'])(
+  'a charge limit of %s is refused: it would never be late',
+  async (chargeBy) => {
+    const { keys } = fixture.limiter();
+    const names = [keys.params, keys.bucket, keys.bucket];
+    await expect(
+      fixture.redis.eval(takeScript.lua, 3, ...names, '', chargeBy, '0', '5 5 0 -1 0', '1'),
+    ).rejects.toThrow(/^FLYBALL_E_CALL_INVALID/);
+    expect(await fixture.redis.exists(keys.bucket)).toBe(0);
+  },
+);
 
 test('whatever a bucket holds, a take decides, and leaves a number', async () => {
   await fc.assert(
