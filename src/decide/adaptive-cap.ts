@@ -26,15 +26,15 @@ import type { LawMemory, LimiterNumbers, Sample } from './types.js';
  */
 export const TUNING = {
   aim: 0.72,
-  aimMost: 0.9,
+  aimMost: 0.95,
   /** Slope from which on the aim rises. */
   liftFrom: 0.4,
-  calm: 0.12,
+  calm: 0.15,
   cutPower: 0.7,
   cutMost: 0.6,
   /** Slope above which a cut near the aim is not worth its throughput. */
   worthwhile: 0.4,
-  firm: 0.9,
+  firm: 1,
   grave: 1.5,
   graveEffect: 0.3,
   growPower: 0.18,

@@ -21,8 +21,8 @@ export function observe(policy: Policy, before: BreakerMemory, sample: Sample): 
     const decayMs = policy.breaker?.openForMax ?? DEFAULTS.openForMax;
     memory.level = Math.max(0, memory.level - dtMs / decayMs);
   }
-  // What is stored while open is where the way back leads: a person may have changed it meanwhile.
-  if (memory.resume !== null && (inForce.state === 'open' || inForce.state === 'half-open')) {
+  // What is stored while open is where the way back leads, whoever tripped: a person may have changed it meanwhile.
+  if (inForce.state === 'open' || inForce.state === 'half-open') {
     memory.resume = { rate: inForce.target.rate, inFlightMax: inForce.target.inFlightMax };
   }
   if (inForce.state === 'half-open') {

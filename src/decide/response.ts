@@ -18,7 +18,7 @@ export const RESPONSE = {
   /** Points further than this (log) from the cap say nothing of its neighbourhood. */
   nearby: 0.6,
   /** Time constant of forgetting. */
-  forgetMs: 20_000,
+  forgetMs: 30_000,
   points: 16,
 };
 
