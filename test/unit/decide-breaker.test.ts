@@ -246,3 +246,24 @@ test('open waits for time alone, and writes nothing', () => {
   const { decision } = turn(policy, trippedState(), open);
   expect(decision).toMatchObject({ state: 'open', change: false, rate: 100, inFlightMax: 24 });
 });
+
+test('a trip that a person made, and a reset, lead back by the same slow start', () => {
+  const open = sampleOf({ inForce: { state: 'open', rate: 0, generation: 1 } });
+  let { state, decision } = turn(policy, createDecideState(policy), open);
+  expect(decision).toMatchObject({ state: 'open', change: false });
+  const passed = halfOpen({ outcomes: { ok: 3, tick: { ok: 3, matching: 0 } } });
+  ({ state, decision } = turn(policy, state, passed));
+  expect(decision).toMatchObject({ state: 'recovering', rate: 50, inFlightMax: 12 });
+  const half = sampleOf({
+    inForce: {
+      state: 'recovering',
+      generation: 1,
+      target: { rate: 50, capacity: 200, inFlightMax: 12 },
+    },
+    outcomes: { generation: 1 },
+  });
+  // Half of the rate is the beginning of the way, not its end.
+  expect(turn(policy, state, half).decision).toMatchObject({ state: 'recovering', rate: 67.5 });
+  const reset = turn(policy, turn(policy, createDecideState(policy), open).state, half);
+  expect(reset.decision).toMatchObject({ state: 'recovering', rate: 67.5 });
+});
