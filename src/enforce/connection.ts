@@ -1,6 +1,7 @@
 /** One connection a process and Redis, shared by its limiters; or the caller's own client. Stage: enforce. */
 import { FlyballTypeError } from '../errors.js';
-import { connect, resolveRedis } from '../redis/connect.js';
+import { connect, resolveDataDir, resolveRedis } from '../redis/connect.js';
+import { readRedisFile } from '../redis/locate.js';
 import { show } from './arguments.js';
 import type { LimiterOptions, RedisClient } from './options.js';
 import type { Warn } from './warnings.js';
@@ -16,7 +17,7 @@ interface Shared {
   users: number;
 }
 
-const sharedByUrl = new Map<string, Shared>();
+const sharedByPlace = new Map<string, Shared>();
 /** Listeners that one limiter adds: `close`, `error`, and `ready` while it waits. */
 const LISTENERS = 3;
 /** Faults are counted and warned of by the limiter; without a listener ioredis prints each. */
@@ -28,8 +29,8 @@ export function openConnection(
 ): Connection {
   const own = options.redis;
   if (own !== undefined) checkOwn(own, warn);
-  const url = own === undefined ? resolveRedis({ url: options.url }).url : '';
-  const redis = own ?? share(url);
+  const place = own === undefined ? placeOf(options.url, warn) : null;
+  const redis = own ?? share(place!);
   redis.setMaxListeners(redis.getMaxListeners() + LISTENERS);
   redis.on('error', ignoreFault);
   let held = true;
@@ -40,26 +41,45 @@ export function openConnection(
       held = false;
       redis.setMaxListeners(Math.max(1, redis.getMaxListeners() - LISTENERS));
       if (own !== undefined) redis.off('error', ignoreFault);
-      else unshare(url);
+      else unshare(place!);
     },
   };
 }
 
-function share(url: string): RedisClient {
-  let shared = sharedByUrl.get(url);
+/** A URL, or the data folder in which a private Redis is, or will be once `flyball run` has started. */
+type Place = { url: string } | { embeddedIn: string };
+
+function placeOf(url: string | undefined, warn: Warn): Place {
+  if (url || process.env.FLYBALL_REDIS_URL) return { url: resolveRedis({ url }).url };
+  const embeddedIn = resolveDataDir();
+  if (readRedisFile(embeddedIn) === null) {
+    warn(
+      'FLYBALL_W_REDIS_NOT_CONFIGURED',
+      `no Redis is known yet: FLYBALL_REDIS_URL is not set and ${embeddedIn} holds no redis.json. It is looked for again and again, and onRedisError decides meanwhile. Set FLYBALL_REDIS_URL, or start \`flyball run\`, which brings a private Redis.`,
+    );
+  }
+  return { embeddedIn };
+}
+
+function keyOf(place: Place): string {
+  return 'url' in place ? place.url : `embedded ${place.embeddedIn}`;
+}
+
+function share(place: Place): RedisClient {
+  let shared = sharedByPlace.get(keyOf(place));
   if (shared === undefined) {
-    shared = { redis: connect({ url, name: 'sdk', hotPath: true }), users: 0 };
-    sharedByUrl.set(url, shared);
+    shared = { redis: connect({ ...place, name: 'sdk', hotPath: true }), users: 0 };
+    sharedByPlace.set(keyOf(place), shared);
   }
   shared.users += 1;
   return shared.redis;
 }
 
-function unshare(url: string): void {
-  const shared = sharedByUrl.get(url)!;
+function unshare(place: Place): void {
+  const shared = sharedByPlace.get(keyOf(place))!;
   shared.users -= 1;
   if (shared.users > 0) return;
-  sharedByUrl.delete(url);
+  sharedByPlace.delete(keyOf(place));
   shared.redis.disconnect();
 }
 

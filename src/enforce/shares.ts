@@ -11,6 +11,11 @@ import type { RedisTime } from './redis-time.js';
 
 /** A process whose part is used up asks again at most this often. */
 const HUNGRY_EVERY_MS = 100;
+/**
+ * A process that has just started, and whose part others still hold (until they ask again, or 3 s after they
+ * died), may have this many requests under way: it must not refuse because it is new.
+ */
+const FIRST_PLACES = 1;
 
 export interface Shares {
   /** Ask now, or join the question under way; never rejects. */
@@ -38,6 +43,7 @@ export function createShares(options: SharesOptions): Shares {
   const { redis, finder, time, view, inFlight, clock, processId, deadlineMs } = options;
   let asking: Promise<void> | null = null;
   let lastAskMs = Number.NEGATIVE_INFINITY;
+  let hadShare = false;
 
   /** `leaving`: gives the part back. */
   function ask(deadlineAtMs: number, leaving = false): Promise<void> {
@@ -56,7 +62,9 @@ export function createShares(options: SharesOptions): Shares {
       });
       const receivedMs = clock.monotonicMs();
       time.learn(reply.nowUs, sentMs, receivedMs);
-      if (reports || !inFlight.reports) inFlight.setShare(reply.share, sentMs);
+      if (reply.share > 0) hadShare = true;
+      const share = hadShare || reply.fair < 1 ? reply.share : FIRST_PLACES;
+      if (reports || !inFlight.reports) inFlight.setShare(share, sentMs);
       view.seeProcesses(reply.processes);
       options.onReply(reply.inForce);
     });

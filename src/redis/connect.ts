@@ -3,6 +3,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
 import { VERSION } from '../version.js';
+import { embeddedConnector } from './embedded-connector.js';
 import { environmentAuth, parseRedisUrl, type ResolveOptions, resolveRedis } from './locate.js';
 
 export { type RedisTarget, resolveDataDir, resolveRedis } from './locate.js';
@@ -13,10 +14,15 @@ export interface ConnectOptions extends ResolveOptions {
   /** Shown by CLIENT LIST as `flyball-<role>/<version>`. */
   name: ConnectionRole;
   /**
-   * For decisions on a request's path: a command fails at once when Redis is away, is never queued and never
-   * sent twice. Otherwise a command waits up to 5 s and is retried once.
+   * For decisions on a request's path: a command fails at once when Redis is away and is never queued. Otherwise
+   * it waits for a connection that is being made, and up to 5 s for its reply. No command is ever sent twice.
    */
   hotPath?: boolean | undefined;
+  /**
+   * Without a URL, look for the embedded Redis of this data folder at each attempt to connect, at most 0.8 s
+   * apart, instead of once.
+   */
+  embeddedIn?: string | undefined;
 }
 
 /** Longest wait for the reply to one command of a daemon or CLI. */
@@ -27,32 +33,31 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** Below one second, so that a Redis that is back is used within a second. */
 const MAX_RECONNECT_MS = 800;
 
-const HOT_PATH: RedisOptions = {
-  enableOfflineQueue: false,
-  // A command that was under way when the connection broke is failed, not sent again: it may have been charged.
+/** A command that was under way when the connection broke is failed, not sent again: it may have taken effect. */
+const NEVER_TWICE: RedisOptions = {
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
+};
+
+const HOT_PATH: RedisOptions = {
+  ...NEVER_TWICE,
+  enableOfflineQueue: false,
   // The ready check is an INFO before the first command; a server that still loads answers LOADING, which is enough.
   enableReadyCheck: false,
   socketTimeout: SILENT_AFTER_MS,
 };
 
 const PATIENT: RedisOptions = {
-  maxRetriesPerRequest: 1,
+  ...NEVER_TWICE,
   commandTimeout: COMMAND_TIMEOUT_MS,
 };
 
 /** A connection that is being opened; it never throws, and reconnects by itself until `quit` or `disconnect`. */
 export function connect(options: ConnectOptions): Redis {
-  const target = resolveRedis(options);
-  const place = parseRedisUrl(target.url);
-  const auth =
-    place.password || target.source === 'embedded'
-      ? {}
-      : environmentAuth(options.env ?? process.env);
   const redis = new Redis({
-    ...auth,
-    ...place,
+    ...(options.embeddedIn === undefined
+      ? placeOf(options)
+      : { Connector: embeddedConnector(options.embeddedIn) }),
     ...(options.hotPath ? HOT_PATH : PATIENT),
     connectionName: `flyball-${options.name}/${VERSION}`,
     // CLIENT SETINFO would need one more right in the ACL, and tells nothing that the name does not.
@@ -67,6 +72,13 @@ export function connect(options: ConnectOptions): Redis {
     if (error.command) Object.defineProperty(error, 'command', { value: undefined });
   });
   return redis;
+}
+
+function placeOf(options: ConnectOptions): RedisOptions {
+  const target = resolveRedis(options);
+  const place = parseRedisUrl(target.url);
+  if (place.password || target.source === 'embedded') return place;
+  return { ...environmentAuth(options.env ?? process.env), ...place };
 }
 
 /** Wait until Redis answers, at most `deadlineMs`; the error names the address and the last fault seen. */

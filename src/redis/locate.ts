@@ -50,7 +50,11 @@ export function resolveRedis(options: ResolveOptions = {}): RedisTarget {
   const dataDir = resolveDataDir(options);
   const file = readRedisFile(dataDir);
   if (file) return checked({ url: file.url, source: 'embedded' });
-  throw new FlyballError(
+  throw notConfigured(dataDir);
+}
+
+export function notConfigured(dataDir: string): FlyballError {
+  return new FlyballError(
     'FLYBALL_E_REDIS_NOT_CONFIGURED',
     `no Redis is known: FLYBALL_REDIS_URL is not set and ${join(dataDir, REDIS_FILE)} does not exist. Set FLYBALL_REDIS_URL (redis://, rediss:// or unix:///path), or start \`flyball run\`, which brings a private Redis.`,
   );

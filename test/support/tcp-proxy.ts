@@ -5,6 +5,8 @@ export interface TcpProxy {
   readonly port: number;
   /** `hang`: accepts, and passes nothing on in either direction. `refuse`: closes at once. */
   mode: 'pass' | 'hang' | 'refuse';
+  /** What passes is passed on so much later, in either direction. */
+  delayMs: number;
   /** Cuts all connections. */
   cut(): void;
   close(): Promise<void>;
@@ -12,7 +14,7 @@ export interface TcpProxy {
 
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  const proxy = { mode: 'pass' as TcpProxy['mode'] };
+  const proxy = { mode: 'pass' as TcpProxy['mode'], delayMs: 0 };
   const server = createServer((inside) => {
     if (proxy.mode === 'refuse') return void inside.destroy();
     const outside = tcpConnect(targetPort, '127.0.0.1');
@@ -22,7 +24,9 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     ] as const) {
       sockets.add(from);
       from.on('data', (data) => {
-        if (proxy.mode === 'pass') to.write(data);
+        if (proxy.mode !== 'pass') return;
+        if (proxy.delayMs === 0) to.write(data);
+        else setTimeout(() => to.write(data), proxy.delayMs);
       });
       from.on('error', () => {});
       from.on('close', () => {
