@@ -78,7 +78,8 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
   async function end(signal: NodeJS.Signals) {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((ok) => child.once('exit', ok));
-    child.kill('SIGCONT');
+    // A stopped process ends by SIGKILL as it is; woken first, it would still answer what it was asked.
+    if (signal !== 'SIGKILL') child.kill('SIGCONT');
     child.kill(signal);
     await gone;
   }
