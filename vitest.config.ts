@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config';
 
 const src = (file: string) => fileURLToPath(new URL(`./src/${file}`, import.meta.url));
 
+/** The demo measures what its machine can do: nothing else may run beside it. */
+const ALONE = 'test/e2e/demo-{play,ending}.test.ts';
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -11,13 +14,32 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/each-file.ts'],
     pool: 'forks',
-    // Two cores: suites that start real servers would starve each other beyond two at a time.
-    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'all',
+          include: ['test/**/*.test.ts'],
+          exclude: [ALONE],
+          // Two cores: suites that start real servers would starve each other beyond two at a time.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: [ALONE],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });

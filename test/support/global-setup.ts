@@ -2,8 +2,9 @@
 import { spawnSync } from 'node:child_process';
 
 export default function setup() {
-  // `npm test` has built already, and stopped if that failed.
+  // `npm test` has built already; and with several projects this is called for each.
   if (process.env.SUITE_BUILT === '1') return;
+  process.env.SUITE_BUILT = '1';
   const build = spawnSync('npm', ['run', '--silent', 'build'], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
