@@ -11,6 +11,7 @@ import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { type ParamChange, type Params, parseParams } from '../redis/params.js';
 import { actuate, note, type RedisClient } from '../redis/scripts.js';
 import { type Actor, type EntryBody, type EntryValues, sealEntry } from './entry.js';
+import { onceDespiteLoss } from './lost-reply.js';
 
 export type { RedisClient } from '../redis/scripts.js';
 
@@ -76,6 +77,7 @@ export type NoteRequest = Pick<
 /**
  * Writes params and exactly one `change` entry, atomically. A head that moved alone is sealed again and
  * retried; a moved revision, a lost lease, a hold or a bound comes back as `refused`: the caller decides again.
+ * A reply that was lost is looked up in the log: the write takes effect at most once.
  */
 export async function write(
   redis: RedisClient,
@@ -92,7 +94,7 @@ export async function write(
   const body = entryBody('change', address.name, request, result, options.nowMs);
   let head = await readHead(redis, address);
   for (let attempt = 1; ; attempt++) {
-    const reply = await actuate(redis, {
+    const call: ActuateCall = {
       keys,
       authority: request.authority,
       expected,
@@ -106,7 +108,20 @@ export async function write(
       leaseMs: options.leaseMs,
       ...(request.policy === undefined ? {} : { policy: request.policy }),
       ...(options.nowUs === undefined ? {} : { nowUs: options.nowUs }),
-    });
+    };
+    const send = () => actuate(redis, call);
+    const reply = await onceDespiteLoss(
+      redis,
+      address,
+      call.entry,
+      send,
+      (streamId): ActuateReply => ({
+        status: 'ok',
+        nowUs: Number.parseInt(streamId, 10) * 1000,
+        ...result,
+        streamId,
+      }),
+    );
     if (reply.status === 'ok' || reply.reason !== 'head' || attempt >= HEAD_ATTEMPTS) return reply;
     head = reply.head;
   }
@@ -123,11 +138,19 @@ export async function writeNote(
   const body = entryBody('note', address.name, request, request.expected, options.nowMs);
   let head = await readHead(redis, address);
   for (let attempt = 1; ; attempt++) {
-    const reply = await note(redis, {
-      keys,
-      entry: sealEntry(head, body),
-      ...(options.nowUs === undefined ? {} : { nowUs: options.nowUs }),
-    });
+    const entry = sealEntry(head, body);
+    const nowUs = options.nowUs === undefined ? {} : { nowUs: options.nowUs };
+    const send = () => note(redis, { keys, entry, ...nowUs });
+    const reply = await onceDespiteLoss(
+      redis,
+      address,
+      entry,
+      send,
+      (streamId): NoteReply => ({
+        status: 'ok',
+        streamId,
+      }),
+    );
     if (reply.status === 'ok' || attempt >= HEAD_ATTEMPTS) return reply;
     head = reply.head;
   }

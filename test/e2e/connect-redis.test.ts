@@ -81,23 +81,26 @@ describe('connect', () => {
     }
   });
 
-  test('hot path: a command under way when the connection breaks is failed, not sent again', async () => {
-    const own = await startRedis();
-    try {
-      const redis = track(connect({ url: own.url, name: 'sdk', hotPath: true }));
-      await awaitRedis(redis, { url: own.url, deadlineMs: 10_000 });
-      own.pause();
-      const pending = redis.incr('charged').then(
-        () => 'done',
-        () => 'failed',
-      );
-      await own.kill();
-      expect(await pending).toBe('failed');
-      await own.restart();
-      await expect.poll(() => redis.ping().catch(() => 'away'), { timeout: 10_000 }).toBe('PONG');
-      expect(await redis.get('charged')).toBeNull();
-    } finally {
-      await own.stop();
-    }
-  });
+  test.each([true, false])(
+    'hot path %s: a command under way when the connection breaks is failed, not sent again',
+    async (hotPath) => {
+      const own = await startRedis();
+      try {
+        const redis = track(connect({ url: own.url, name: 'cli', hotPath }));
+        await awaitRedis(redis, { url: own.url, deadlineMs: 10_000 });
+        own.pause();
+        const pending = redis.incr('charged').then(
+          () => 'done',
+          () => 'failed',
+        );
+        await own.kill();
+        expect(await pending).toBe('failed');
+        await own.restart();
+        await expect.poll(() => redis.ping().catch(() => 'away'), { timeout: 10_000 }).toBe('PONG');
+        expect(await redis.get('charged')).toBeNull();
+      } finally {
+        await own.stop();
+      }
+    },
+  );
 });
