@@ -1,9 +1,11 @@
 /** The demo's pure pieces: phases, arrivals, figures. Stage: tests. */
 import { describe, expect, test } from 'vitest';
+import { exitFor } from '../../src/cli/faults.js';
 import { poissonArrivals, seededRandom } from '../../src/demo/arrivals.js';
 import { breakerTimes } from '../../src/demo/breaker-times.js';
 import { emptyHistogram, merge, quantile, record } from '../../src/demo/histogram.js';
 import type { PlayRecord, PlaySecond } from '../../src/demo/play.js';
+import { measureKnee } from '../../src/demo/ramp.js';
 import { PHASES, phaseAt, storyOf } from '../../src/demo/story.js';
 import { settledP95Ms, summarise } from '../../src/demo/summary.js';
 
@@ -165,5 +167,42 @@ describe('breaker times', () => {
   test('a rate that never came back is null', () => {
     const times = breakerTimes(looks((ms) => (ms < failedAt + 2000 ? 100 : 0)));
     expect(times.backAfterMs).toBeNull();
+  });
+});
+
+describe('the knee of a machine that is too busy', () => {
+  const measured = async (...fullSpeeds: number[]) => {
+    const said: string[] = [];
+    let runs = 0;
+    const measure = async () => {
+      const fullSpeed = fullSpeeds[runs++]!;
+      return { fullSpeed, halfSpeed: fullSpeed / 2 };
+    };
+    const outcome = await measureKnee(measure, (line) => said.push(line)).catch(
+      (error: Error & { code: string }) => `${error.code} ${error.message}`,
+    );
+    return { outcome, runs, said: said.length };
+  };
+
+  test('a plausible one is measured once', async () => {
+    const outcome = { fullSpeed: 97, halfSpeed: 48.5 };
+    expect(await measured(97)).toEqual({ outcome, runs: 1, said: 0 });
+  });
+
+  test('a low one is measured again, and the better one counts', async () => {
+    const outcome = { fullSpeed: 70, halfSpeed: 35 };
+    expect(await measured(0, 70)).toEqual({ outcome, runs: 2, said: 1 });
+    expect((await measured(50, 30)).outcome).toEqual({ fullSpeed: 50, halfSpeed: 25 });
+  });
+
+  test.each([
+    [0, 0],
+    [3, 19],
+  ])('%i and then %i ends the demo with a sentence, and no play', async (first, second) => {
+    const { outcome } = await measured(first, second);
+    expect(outcome).toMatch(
+      new RegExp(`^FLYBALL_E_DEMO_KNEE .*${second} good answers/s.*too busy.*Try again`),
+    );
+    expect(exitFor('FLYBALL_E_DEMO_KNEE')).toBeGreaterThan(0);
   });
 });

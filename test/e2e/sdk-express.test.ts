@@ -188,6 +188,9 @@ test('5xx is failed, a client that leaves is cancelled, a handler that throws is
     'uc:pay:SYSTEMERROR': 1,
     ws: 3000,
   });
+  // What the handler noted leads over what the middleware sees of the answer.
+  expect(sums).not.toHaveProperty('c:HTTP_503');
+  expect(sums).not.toHaveProperty('uc:pay:HTTP_503');
 });
 
 test('a template that needs attributes without a function is a typed error at start', async () => {

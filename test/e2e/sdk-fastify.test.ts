@@ -112,7 +112,10 @@ test('a full in-flight cap answers 503 with r=0; outcomes are counted once', asy
       sums[field] = (sums[field] ?? 0) + Number(value);
     }
   }
-  expect(sums).toMatchObject({ adm: 3, ok: 1, err: 1, can: 1, 'uc:pay:SYSTEMERROR': 1 });
+  const counts = { adm: 3, ok: 1, err: 1, can: 1 };
+  expect(sums).toMatchObject({ ...counts, 'c:SYSTEMERROR': 1, 'uc:pay:SYSTEMERROR': 1 });
+  // What the handler noted leads over what the middleware sees of the answer.
+  expect(sums).not.toHaveProperty('c:HTTP_500');
 });
 
 test('it binds the instance that registers it, and not its siblings', async () => {
