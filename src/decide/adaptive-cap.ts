@@ -14,7 +14,7 @@ import type { LawMemory, LimiterNumbers, Sample } from './types.js';
  *
  *   over > calm    cap ← min(cap, 1.05 · N) · exp(−cutPower · effect · over), at least × cutMost, where
  *                  effect = 1 − s ÷ worthwhile near the aim, at least 1 − s above `firm`, at least
- *                  graveEffect above `grave`, and 0 once cuts have proved futile
+ *                  graveEffect above `grave`, and 0 below `grave` once cuts have proved futile
  *   over < −calm   a cap that binds grows by exp(growPower · seconds · −over · 2s); one that does not bind stands at
  *                  least at idleRoom · N; nothing is learnt from idleness
  *   else           nothing moves
@@ -81,7 +81,9 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
   if (!overload.fresh || !sample.traffic.fresh) reason = 'no_evidence';
   else if (over > TUNING.calm && seen.drained) {
     episode = judge(episode, inForce, overload.z, sample.traffic.okRate);
-    const effect = episode.futile === 1 ? 0 : seen.effect;
+    // However futile: far above the setpoint something must give, for a collapse too looks like that.
+    const grave = overload.z > Math.log(TUNING.grave);
+    const effect = episode.futile === 1 && !grave ? 0 : seen.effect;
     const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * effect * over));
     const underWay = Math.max(seen.observed, sample.traffic.inFlightNow ?? 0);
     const base = effect > 0 ? Math.min(seen.cap, inForce, 1.05 * underWay) : inForce;
@@ -89,7 +91,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
     const ceiling = Math.max(rateBounds.min, TUNING.rateRoom * seen.verified);
     if (effect > 0 && ceiling < 0.8 * rate) rate = ceiling;
     if (Math.round(cap) < inForce || rate < start.rate) {
-      reason = overload.z > Math.log(TUNING.grave) ? 'law_emergency_cut' : 'law_cut';
+      reason = grave ? 'law_emergency_cut' : 'law_cut';
       episode = afterCut(episode, seen.sinceCutMs, inForce, overload.z, sample.traffic.okRate);
       sinceCutMs = 0;
     }
@@ -136,7 +138,11 @@ function raise(seen: Evidence, sample: Sample, rate: number): LimiterNumbers {
   const seconds = Math.min(sample.traffic.intervalMs || 1000, 5_000) / 1000;
   let cap = Math.max(seen.cap, seen.inForce);
   if (seen.capBinds) {
-    const worth = clamp(2 * seen.slope, 0.1, 1);
+    // A cap that was full for moments only (a pause of the service) has not bound for the rest of the time.
+    const { deniedByCap, offeredRate } = sample.traffic;
+    const full = seen.observed / (0.7 * seen.inForce);
+    const bound = clamp(Math.max(full, (3 * deniedByCap) / Math.max(1, offeredRate)), 0, 1);
+    const worth = bound * clamp(2 * seen.slope, 0.1, 1);
     cap *= Math.exp(TUNING.growPower * seconds * -seen.over * worth);
   } else cap = Math.max(seen.inForce, TUNING.idleRoom * seen.observed);
   const ceiling = seen.rateBinds ? TUNING.rateRoom * seen.verified : 0;

@@ -8,9 +8,9 @@ import type { LawMemory } from './types.js';
  * cut until it has become clearly worse, or the overload is over.
  */
 export const FUTILE = {
-  judgeAt: 0.75,
+  judgeAt: 0.7,
   /** Fall of z below which a cut has not helped. */
-  helped: 0.12,
+  helped: 0.15,
   /** Least slope d ln X ÷ d ln N of a futile cut. */
   slope: 0.5,
   /** Rise of z from which on cutting starts anew. */
