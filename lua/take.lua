@@ -184,12 +184,14 @@ if lone then
   if not managed then lone_base = lone_base < 0 and -lone_base or 0 end
   call('SET', lone, string.format(text_of, lone_base, now), 'PX', subject_ttl)
 elseif moved then
+  -- Formatted once: a number would be formatted anew in each of the calls.
+  local life = string.format('%.0f', subject_ttl)
   for key in pairs(moved) do
     local base = bases[key]
     if managed then
-      call('SET', key, string.format('%.17g', base), 'PX', subject_ttl)
+      call('SET', key, string.format('%.17g', base), 'PX', life)
     else
-      call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', subject_ttl)
+      call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', life)
     end
   end
 end

@@ -111,3 +111,11 @@ export function show(value: unknown): string {
 function wellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
+
+/** Redis reads costs more strictly than numbers can be checked here. */
+export function costRefused(cost: number): FlyballTypeError {
+  return new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_COST',
+    `Redis refused the cost ${cost}. Use a number > 0 with at most 6 decimals.`,
+  );
+}

@@ -1,8 +1,7 @@
 /** One take from request to decision: a place in flight first, then tokens from Redis, or without it. Stage: enforce. */
 import type { Clock } from '../clock.js';
-import { FlyballTypeError } from '../errors.js';
-import type { Priority } from '../redis/calls.js';
-import type { OnRedisError } from './arguments.js';
+import type { InForce, TakeAnswer } from '../redis/calls.js';
+import { costRefused, type OnRedisError } from './arguments.js';
 import {
   type Basis,
   Decision,
@@ -14,23 +13,16 @@ import type { InFlight, Slot } from './in-flight.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
 import { createLocalBucket } from './local-bucket.js';
+import { type Ending, PendingTake, type TakeWish } from './pending-take.js';
 import type { Recorder } from './recorder.js';
 import type { ServiceTime } from './service-time.js';
 import type { Shares } from './shares.js';
 import type { Stats } from './stats.js';
-import type { Answered, Taker } from './taker.js';
+import type { Taker } from './taker.js';
 import type { Warn } from './warnings.js';
 
 /** When to come back if Redis is away and nothing may be admitted without it. */
 const CLOSED_RETRY_MS = 1_000;
-
-export interface TakeWish {
-  subject: string | null;
-  cost: number;
-  priority: Priority;
-  onRedisError: OnRedisError;
-  signal: AbortSignal | undefined;
-}
 
 export interface DeciderOptions {
   link: Link;
@@ -57,22 +49,50 @@ export function createDecider(options: DeciderOptions): Decider {
   const { link, taker, shares, view, inFlight, recorder, stats, clock, warn } = options;
   const local = createLocalBucket(view);
 
-  async function decide(wish: TakeWish): Promise<Decision> {
+  function decide(wish: TakeWish): Promise<Decision> {
     const startedMs = clock.monotonicMs();
     recorder.offered();
     const place = inFlight.reports ? reserve(startedMs) : null;
-    const slot = place === 'stale' ? await reserveLate(startedMs, wish.onRedisError) : place;
-    if (slot === 'full' || slot === 'away') return record(refuseCap(slot, wish), startedMs);
-    try {
-      const answered = link.up
-        ? await taker.take(wish, startedMs + options.deadlineMs, wish.signal)
-        : null;
-      return record(answered ? fromRedis(answered, wish, slot) : without(wish, slot), startedMs);
-    } catch (error) {
-      if (slot) inFlight.release(slot);
-      throw error;
-    }
+    if (place !== 'stale') return decideAt(place, wish, startedMs);
+    return reserveLate(startedMs, wish.onRedisError).then((late) =>
+      decideAt(late, wish, startedMs),
+    );
   }
+
+  function decideAt(
+    slot: Slot | null | 'full' | 'away',
+    wish: TakeWish,
+    startedMs: number,
+  ): Promise<Decision> {
+    if (slot === 'full' || slot === 'away') {
+      return Promise.resolve(record(refuseCap(slot, wish), startedMs));
+    }
+    if (!link.up) return Promise.resolve(record(without(wish, slot), startedMs));
+    return ask(wish, slot, startedMs, true);
+  }
+
+  function ask(
+    wish: TakeWish,
+    slot: Slot | null,
+    startedMs: number,
+    counted: boolean,
+  ): Promise<Decision> {
+    return new Promise((ok, no) => {
+      const pending = new PendingTake(wish, slot, startedMs, counted, ending, ok, no);
+      taker.take(pending, startedMs + options.deadlineMs);
+    });
+  }
+
+  const ending: Ending = {
+    decide({ wish, slot, startedMs, counted }, answer, inForce, nowMs) {
+      const decision =
+        answer && inForce ? fromRedis(answer, inForce, wish, slot, nowMs) : without(wish, slot);
+      return counted ? record(decision, startedMs, nowMs) : decision;
+    },
+    drop({ slot }) {
+      if (slot) inFlight.release(slot);
+    },
+  };
 
   /** Off admits all, and shadow answers as if there were no cap. */
   function reserve(nowMs: number): Slot | 'full' | 'stale' {
@@ -109,11 +129,16 @@ export function createDecider(options: DeciderOptions): Decider {
     return build(wish, true, false, 'in_flight', 0, retryAfterMs, source, slot);
   }
 
-  function fromRedis({ answer, inForce }: Answered, wish: TakeWish, slot: Slot | null): Decision {
+  function fromRedis(
+    answer: TakeAnswer,
+    inForce: InForce,
+    wish: TakeWish,
+    slot: Slot | null,
+    nowMs: number,
+  ): Decision {
     const { allowed, reason, remaining, retryAfterMs } = answer;
-    const nowMs = clock.monotonicMs();
     if (allowed) local.spend(wish.cost, nowMs);
-    else if (reason === 'bad_cost') throw badCost(wish.cost);
+    else if (reason === 'bad_cost') throw costRefused(wish.cost);
     else if (reason === 'breaker_open') view.seeOpen(retryAfterMs, nowMs);
     else if (reason === 'cost_exceeds_capacity') {
       warn(
@@ -123,7 +148,18 @@ export function createDecider(options: DeciderOptions): Decider {
     }
     const admits = allowed || inForce.mode === 'shadow';
     const source = inForce.managed ? 'redis' : 'unmanaged';
-    return build(wish, admits, allowed, reason, remaining, retryAfterMs, source, slot, inForce);
+    return build(
+      wish,
+      admits,
+      allowed,
+      reason,
+      remaining,
+      retryAfterMs,
+      source,
+      slot,
+      inForce,
+      nowMs,
+    );
   }
 
   /** Redis did not answer in time: shadow and off admit; else the caller's choice. */
@@ -163,11 +199,11 @@ export function createDecider(options: DeciderOptions): Decider {
     source: DecisionSource,
     slot: Slot | null,
     basis: Basis = view.current ?? NOTHING_KNOWN,
+    nowMs = clock.monotonicMs(),
   ): Decision {
     if (slot && !allowed) inFlight.release(slot);
     const finish = allowed && wish.cost > 0 ? options.finish : null;
     const waitMs = wouldAllow ? 0 : retryAfterMs;
-    const nowMs = clock.monotonicMs();
     return new Decision(
       allowed,
       wouldAllow,
@@ -183,37 +219,28 @@ export function createDecider(options: DeciderOptions): Decider {
     );
   }
 
-  function record(decision: Decision, startedMs: number): Decision {
+  function record(decision: Decision, startedMs: number, nowMs = clock.monotonicMs()): Decision {
     if (decision.allowed) recorder.admitted();
     else recorder.denied(decision.reason);
     if (decision.allowed && !decision.wouldAllow) recorder.wouldDeny(decision.reason);
-    stats.decided(decision, clock.monotonicMs() - startedMs);
+    stats.decided(decision, nowMs - startedMs);
     return decision;
   }
 
   return {
     decide,
-    async peek(subject, onRedisError) {
-      const wish = {
+    peek(subject, onRedisError) {
+      const wish: TakeWish = {
         subject,
         cost: 0,
         priority: 'default',
         onRedisError,
         signal: undefined,
-      } as const;
-      const answered = link.up
-        ? await taker.take(wish, clock.monotonicMs() + options.deadlineMs)
-        : null;
-      return answered ? fromRedis(answered, wish, null) : without(wish, null);
+      };
+      if (!link.up) return Promise.resolve(without(wish, null));
+      return ask(wish, null, clock.monotonicMs(), false);
     },
   };
 }
 
 const NOTHING_KNOWN: Basis = { revision: 0, epoch: 0, state: 'closed', generation: 0 };
-
-function badCost(cost: number): FlyballTypeError {
-  return new FlyballTypeError(
-    'FLYBALL_E_ENFORCE_COST',
-    `Redis refused the cost ${cost}. Use a number > 0 with at most 6 decimals.`,
-  );
-}

@@ -13,6 +13,7 @@ import {
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
 import type { LimiterOptions } from './options.js';
 import { codeOf, type Outcome } from './recorder.js';
+import type { TakeWish } from './pending-take.js';
 import type { LimiterStats } from './stats.js';
 import type { Attributes } from './subject-template.js';
 import { createWiring } from './wiring.js';
@@ -85,7 +86,16 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
   }
 
-  async function take(subject?: string | null, take: TakeOptions = {}): Promise<TakeDecision> {
+  /** Not async: a promise round a promise would cost each take three more turns. */
+  function take(subject?: string | null, options?: TakeOptions): Promise<TakeDecision> {
+    try {
+      return decider.decide(checked(subject, options));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  function checked(subject?: string | null, take: TakeOptions = {}): TakeWish {
     open();
     const { cost = 1, priority = 'default', onRedisError = wired.onRedisError(), signal } = take;
     checkSubject(subject);
@@ -93,7 +103,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     checkPriority(priority);
     checkOnRedisError(onRedisError);
     signal?.throwIfAborted();
-    return decider.decide({ subject: subject ?? null, cost, priority, onRedisError, signal });
+    return { subject: subject ?? null, cost, priority, onRedisError, signal };
   }
 
   return {

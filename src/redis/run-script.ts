@@ -1,5 +1,6 @@
 /** Runs a script by its hash and heals a server that has forgotten it, with one load for many calls. Stage: enforce, actuate. */
 import type { Cluster, Redis } from 'ioredis';
+import { scriptCommand } from './script-command.js';
 import type { Script, ScriptArg } from './scripts.gen.js';
 
 export type RedisClient = Redis | Cluster;
@@ -109,7 +110,10 @@ function load(redis: RedisClient, call: ScriptCall, loads: Loads): Promise<unkno
   return running;
 }
 
-function byHash(redis: RedisClient, { script, keys, args }: ScriptCall): Promise<unknown> {
+function byHash(redis: RedisClient, call: ScriptCall): Promise<unknown> {
+  const command = scriptCommand(redis, call);
+  if (command !== null) return redis.sendCommand(command) as Promise<unknown>;
+  const { script, keys, args } = call;
   return redis.evalsha(script.sha, keys.length, ...keys, ...args);
 }
 

@@ -2842,7 +2842,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: 'cb319072fe7db1881014797ad344e818615dabd0',
+  sha: '4091ad441abffa2fc7c00ab70bdadacfb12a9a81',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #ARGV - 4\n\
@@ -3288,12 +3288,13 @@ if lone then\n\
   if not managed then lone_base = lone_base < 0 and -lone_base or 0 end\n\
   call('SET', lone, string.format(text_of, lone_base, now), 'PX', subject_ttl)\n\
 elseif moved then\n\
+  local life = string.format('%.0f', subject_ttl)\n\
   for key in pairs(moved) do\n\
     local base = bases[key]\n\
     if managed then\n\
-      call('SET', key, string.format('%.17g', base), 'PX', subject_ttl)\n\
+      call('SET', key, string.format('%.17g', base), 'PX', life)\n\
     else\n\
-      call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', subject_ttl)\n\
+      call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', life)\n\
     end\n\
   end\n\
 end\n\
