@@ -10,3 +10,5 @@ app.get('/hello', (_req, res) => res.json({ hello: 'world' }));
 const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
   console.log(`http://127.0.0.1:${server.address().port}`),
 );
+// The last answers first; then telemetry is sent and the in-flight share given back.
+process.once('SIGTERM', () => server.close(() => limiter.close()));
