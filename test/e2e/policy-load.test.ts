@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { formatFault } from '../../src/errors.js';
-import { loadPolicies } from '../../src/policy/load.js';
+import { type LoadOptions, loadPolicies as load } from '../../src/policy/load.js';
 
 // Each file is a process; on a busy machine that takes a while.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 240_000 });
+const loadPolicies = (paths: string | readonly string[], options: LoadOptions = {}) =>
+  load(paths, { deadlineMs: 60_000, ...options });
 
 // Outside the repository: `import 'flyball'` must not depend on what is installed beside the file.
 let dir: string;
