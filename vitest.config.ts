@@ -17,8 +17,9 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/each-file.ts'],
     pool: 'forks',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
+    hookTimeout: 120_000,
     projects: [
       {
         extends: true,

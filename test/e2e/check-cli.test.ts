@@ -10,7 +10,7 @@ import { createIo } from '../../src/cli/output.js';
 import { loadPolicies } from '../../src/policy/load.js';
 
 // Each file is a process; on a busy machine that takes a while.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 let dir: string;
 beforeAll(() => {

@@ -256,7 +256,7 @@ describe('audit and explain', () => {
   });
 });
 
-describe('hostile data from Redis never reaches the terminal raw', { timeout: 60_000 }, () => {
+describe('hostile data from Redis never reaches the terminal raw', { timeout: 120_000 }, () => {
   const evil = 'x\x1b]0;owned\x07\x1b[2Jy\u202ez';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there.
   const raw = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/;
@@ -306,7 +306,7 @@ test('no command is a usage error with the help on stderr; --version goes to std
   });
 });
 
-describe('doctor', { timeout: 60_000 }, () => {
+describe('doctor', { timeout: 120_000 }, () => {
   test('finds a missing append-only file and a missing daemon, and still passes', async () => {
     const shown = await run('doctor');
     expect(shown.code).toBe(0);
@@ -373,7 +373,7 @@ describe('doctor', { timeout: 60_000 }, () => {
 });
 
 // Each start of a process costs about a second of a busy machine: a few stand for all.
-describe('the built program', { timeout: 90_000 }, () => {
+describe('the built program', { timeout: 180_000 }, () => {
   test('changes and shows with no daemon, no terminal, no colour', async () => {
     const pin = await cliProcess(['pin', 'checkout', '--rate', '80', '--yes'], env);
     expect(pin).toMatchObject({ code: 0, stdout: expect.stringMatching(/^done {2}revision 2 /) });

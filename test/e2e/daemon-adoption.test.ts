@@ -10,7 +10,7 @@ import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;

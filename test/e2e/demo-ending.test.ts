@@ -62,4 +62,4 @@ test('SIGINT while it runs ends all of it', async () => {
   expect(started.filter(lives)).toEqual([]);
   expect(existsSync(join(dataDir, 'demo', 'redis.json'))).toBe(false);
   rmSync(dataDir, { recursive: true, force: true });
-}, 60_000);
+}, 180_000);

@@ -68,7 +68,7 @@ describe('flyball demo', () => {
       dataDir,
     );
     if (ended.code === 0) result = JSON.parse(ended.stdout.trim().split('\n').at(-1)!);
-  }, 180_000);
+  }, 300_000);
 
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 

@@ -37,7 +37,7 @@ async function ask(dataDir: string, ...command: [string, ...string[]]) {
   }
 }
 const servers = (dataDir: string) =>
-  expect.poll(() => serversOf(dataDir).length, { timeout: 15_000 });
+  expect.poll(() => serversOf(dataDir).length, { timeout: 20_000 });
 
 describe('living together', () => {
   test('the first starts it, redis.json leads to it, the last to stop stops it', async () => {

@@ -48,6 +48,6 @@ test('a starter that is killed takes its PostgreSQL and the folder with it', asy
     out = (error as { stdout: string }).stdout;
   }
   const { pid, dir } = JSON.parse(out) as { pid: number; dir: string };
-  await expect.poll(() => existsSync(dir), { timeout: 15_000 }).toBe(false);
+  await expect.poll(() => existsSync(dir), { timeout: 20_000 }).toBe(false);
   expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
 });

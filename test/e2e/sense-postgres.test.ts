@@ -88,7 +88,7 @@ test('sessions that wait for a lock are counted, with what they wait for; sleepi
   const updates = waiters.map((waiter) => waiter.query('UPDATE stock SET n = n - 1 WHERE id = 1'));
   const sleeper = await client();
   const sleep = sleeper.query('SELECT pg_sleep(60)').catch(() => {});
-  await expect.poll(async () => (await row(from)).waiting, { timeout: 10_000 }).toBe(3);
+  await expect.poll(async () => (await row(from)).waiting, { timeout: 20_000 }).toBe(3);
   const seen = await row(from);
   // One waits for the row's holder, the others for their place in line.
   expect(seen.waits).toMatch(/^Lock:\w+ \d(, Lock:\w+ \d)*$/);
@@ -99,7 +99,7 @@ test('sessions that wait for a lock are counted, with what they wait for; sleepi
 
   await holder.query('COMMIT');
   await Promise.all(updates);
-  await expect.poll(async () => (await row(from)).waiting, { timeout: 10_000 }).toBe(0);
+  await expect.poll(async () => (await row(from)).waiting, { timeout: 20_000 }).toBe(0);
   const killer = await client();
   await killer.query(
     "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'",
@@ -137,7 +137,7 @@ test('sessions hidden from the role are said, not read as zero', async () => {
   expect(readingOf(look, 'connectionsRatio', 1).kind).toBe('value');
   await admin.query('GRANT pg_monitor TO watcher');
   await expect
-    .poll(async () => readingOf(await from.look(), 'waiting', 1).kind, { timeout: 10_000 })
+    .poll(async () => readingOf(await from.look(), 'waiting', 1).kind, { timeout: 20_000 })
     .toBe('value');
 });
 
@@ -156,7 +156,7 @@ test('C58: a database that hangs, refuses or cuts is missing within the deadline
         if ('kind' in look) reasons.add(look.reason);
         return [...reasons];
       },
-      { timeout: 10_000 },
+      { timeout: 20_000 },
     )
     .toContain('breaker_open');
   expect([...reasons]).toContain('unreachable');

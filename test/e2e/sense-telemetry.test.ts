@@ -243,15 +243,15 @@ test('C58: a Redis that hangs or is gone is a missing reading within the deadlin
     expect(await telemetry.read()).toMatchObject({ nowMs: null, reading: { reason: 'timeout' } });
     own.resume();
     await expect
-      .poll(async () => (await telemetry.read()).nowMs, { timeout: 10_000 })
+      .poll(async () => (await telemetry.read()).nowMs, { timeout: 20_000 })
       .not.toBeNull();
     await own.kill();
     await expect
-      .poll(async () => (await telemetry.read()).reading, { timeout: 10_000 })
+      .poll(async () => (await telemetry.read()).reading, { timeout: 20_000 })
       .toMatchObject({ kind: 'missing', reason: 'unreachable' });
     await own.restart();
     await expect
-      .poll(async () => (await telemetry.read()).nowMs, { timeout: 10_000 })
+      .poll(async () => (await telemetry.read()).nowMs, { timeout: 20_000 })
       .not.toBeNull();
   } finally {
     await own.stop();

@@ -26,7 +26,7 @@ afterEach(async () => {
   expect(left).toEqual([]);
 });
 
-test('the quick start of the README works as it stands', { timeout: 90_000 }, async () => {
+test('the quick start of the README works as it stands', { timeout: 180_000 }, async () => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
   const [, service] = /```js\n([\s\S]*?)```/.exec(readme)!;
   const commands = [...readme.matchAll(/^npx flyball (.*?) {2,}#/gm)].map(([, line]) => line!);

@@ -26,7 +26,7 @@ const CUTTING = `
   guards: { deadBand: 0, cooldown: 0, changesPerMinute: 1000 },`;
 const BRIEF = "whenLost: { after: '3s', over: '1s', rate: 40, inFlight: 8 },";
 // Each test starts real processes, and waits for telemetry, which comes once a second.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;

@@ -55,7 +55,7 @@ export async function setParams(
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  deadlineMs = 10_000,
+  deadlineMs = 20_000,
 ): Promise<void> {
   const giveUpAt = performance.now() + deadlineMs;
   while (!(await holds())) {

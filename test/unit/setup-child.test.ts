@@ -41,7 +41,7 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     const { child, said, ended } = run(
       `trap 'echo got; exit 5' ${name}; echo up; while :; do sleep 0.05; done`,
     );
-    await expect.poll(() => said.stdout, { timeout: 10_000 }).toBe('up\n');
+    await expect.poll(() => said.stdout, { timeout: 20_000 }).toBe('up\n');
     child.kill(signal);
     expect(await ended).toBe(5);
     expect(said.stdout).toBe('up\ngot\n');

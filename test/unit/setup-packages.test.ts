@@ -213,7 +213,7 @@ async function interrupted(machine: Machine, signal: NodeJS.Signals): Promise<nu
     stdio: 'ignore',
   });
   const gone = new Promise<number | null>((ok) => child.once('exit', ok));
-  await expect.poll(() => existsSync(join(machine.etc, 'begun')), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => existsSync(join(machine.etc, 'begun')), { timeout: 20_000 }).toBe(true);
   expect(existsSync(machine.policy)).toBe(true);
   child.kill(signal);
   return gone;
