@@ -105,7 +105,10 @@ export function adoptedParams(
   };
 }
 
-/** What time has made of the stored values: an open time that is over, a glide on its way. The script settles the same. */
+/**
+ * What time has made of the stored values: an open time that is over, a glide on its way. The script settles
+ * the same.
+ */
 export function standing(
   params: Params,
   nowMs: number,
