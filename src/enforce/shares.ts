@@ -16,6 +16,11 @@ const HUNGRY_EVERY_MS = 100;
  * died), may have this many requests under way: it must not refuse because it is new.
  */
 const FIRST_PLACES = 1;
+/**
+ * A part that others still hold is asked for again so soon: after a cut or at a start they give it up within a
+ * moment. Longer than a dead process's part lasts, nobody asks.
+ */
+const AGAIN_MS = [50, 100, 200, ...Array<number>(12).fill(250)];
 
 export interface Shares {
   /** Ask now, or join the question under way; never rejects. */
@@ -44,6 +49,8 @@ export function createShares(options: SharesOptions): Shares {
   let asking: Promise<void> | null = null;
   let lastAskMs = Number.NEGATIVE_INFINITY;
   let hadShare = false;
+  let tries = 0;
+  let again: ReturnType<typeof setTimeout> | undefined;
 
   /** `leaving`: gives the part back. */
   function ask(deadlineAtMs: number, leaving = false): Promise<void> {
@@ -65,9 +72,22 @@ export function createShares(options: SharesOptions): Shares {
       if (reply.share > 0) hadShare = true;
       const share = hadShare || reply.fair < 1 ? reply.share : FIRST_PLACES;
       if (reports || !inFlight.reports) inFlight.setShare(share, sentMs);
+      if (reports) settle(reply.share < reply.fair);
       view.seeProcesses(reply.processes);
       options.onReply(reply.inForce);
     });
+  }
+
+  /** `short`: others hold what is this process's due until they have asked again. */
+  function settle(short: boolean): void {
+    clearTimeout(again);
+    const waitMs = short ? AGAIN_MS[tries] : undefined;
+    if (!short) tries = 0;
+    if (waitMs === undefined) return;
+    tries += 1;
+    again = setTimeout(() => {
+      if (options.link().up) void refresh(clock.monotonicMs() + deadlineMs);
+    }, waitMs).unref();
   }
 
   function refresh(deadlineAtMs: number): Promise<void> {
@@ -87,6 +107,9 @@ export function createShares(options: SharesOptions): Shares {
       if (!options.link().up || nowMs - lastAskMs < HUNGRY_EVERY_MS) return;
       void refresh(nowMs + deadlineMs);
     },
-    leave: (deadlineAtMs) => ask(deadlineAtMs, true).catch(() => {}),
+    leave(deadlineAtMs) {
+      clearTimeout(again);
+      return ask(deadlineAtMs, true).catch(() => {});
+    },
   };
 }

@@ -1,5 +1,11 @@
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+import { createInFlight } from '../../src/enforce/in-flight.js';
+import { createInForceView } from '../../src/enforce/in-force.js';
+import { resolveOptions } from '../../src/enforce/options.js';
+import { createRedisTime } from '../../src/enforce/redis-time.js';
+import { createShares } from '../../src/enforce/shares.js';
 import {
   createLimiter,
   type Limiter,
@@ -144,4 +150,53 @@ test('two processes share one cap by need; a killed one’s share returns', asyn
   await modest.kill();
   await until('its part came back', () => greedy.last.held === 20);
   expect(greedy.last.processes).toBe(1);
+});
+
+test('a process that joins, and a cap that is cut, settle at equal parts that never pass the cap', async () => {
+  const first = await limiter({ rate: 1e5, capacity: 1e5, inFlightMax: 20 });
+  await until('it has all', () => first.stats().share === 20);
+  const second = createLimiter({
+    name: first.name,
+    url: server.url,
+    deadlineMs: 5_000,
+    completions: true,
+  });
+  open.push(second);
+  const shares = () => [first.stats().share, second.stats().share];
+  await until('both have half', () => shares().every((share) => share === 10));
+  await setParams(admin, first, { inFlightMax: 6 });
+  await until('the cut is shared', () => shares().every((share) => share === 3));
+});
+
+test('while others hold what is its due, a process asks again soon by itself', async () => {
+  const name = `cap-${++count}`;
+  await setParams(admin, { name }, { rate: 1e5, capacity: 1e5, inFlightMax: 20 });
+  const keys = limiterKeys({ name });
+  const soon = String((Date.now() + 60_000) * 1000);
+  await admin.hset(keys.inFlight, 'other', `4 20 1 ${soon}`);
+  const inFlight = createInFlight(true);
+  let asked = 0;
+  // Nothing else asks: no beat of a second, no take.
+  const link = { up: true, within: <T>(_atMs: number, call: () => Promise<T>) => call() };
+  const shares = createShares({
+    redis: admin,
+    link: () => ({ ...link, close() {} }),
+    finder: { keys, find: async () => keys },
+    time: createRedisTime(),
+    view: createInForceView(resolveOptions({ name })),
+    inFlight,
+    clock: systemClock,
+    processId: 'p1',
+    deadlineMs: 5_000,
+    onReply: () => {
+      asked += 1;
+    },
+  });
+  await shares.refresh(systemClock.monotonicMs() + 5_000);
+  expect(inFlight.share).toBe(1);
+  await until('it asked again', () => asked >= 3);
+  expect(inFlight.share).toBe(1);
+  await admin.hset(keys.inFlight, 'other', `4 4 1 ${soon}`);
+  await until('it has its due', () => inFlight.share === 8);
+  await shares.leave(systemClock.monotonicMs() + 5_000);
 });
