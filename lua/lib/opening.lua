@@ -7,7 +7,7 @@ if takes < 0 or #KEYS ~= takes + LEADING then
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')
 end
 local now, charge_by = now_us(ARGV[1]), ARGV[2]
-if charge_by ~= '' then charge_by = tonumber(charge_by) end
+if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end
 if not now or not charge_by then
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')
 end
