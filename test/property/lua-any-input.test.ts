@@ -1,14 +1,19 @@
 /** No reachable input makes a script fail or write a number that is none. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { LimiterKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
 import {
   actuateScript,
+  counterScript,
   effectiveScript,
   heartbeatScript,
   inflightScript,
   leaseScript,
+  logScript,
+  paceScript,
   takeScript,
+  windowScript,
 } from '../../src/redis/scripts.gen.js';
 import { T0, useRedis } from '../lua/fixture.js';
 import { changeParams, seedParams } from '../support/seed-params.js';
@@ -78,6 +83,19 @@ const anyText = fc.oneof(
 );
 
 const fiveOf = (texts: string[]) => Array.from({ length: 5 }, (_, i) => texts[i] || '1').join(' ');
+
+/** A call of each script that takes, without params: its text, keys and arguments. */
+function takeCalls(keys: LimiterKeys, nowUs: string, chargeByUs: string) {
+  const { params, bucket } = keys;
+  const head = [nowUs, chargeByUs, '0', '5 5 0 -1 0'];
+  return [
+    [takeScript.lua, [params, bucket, bucket], [...head, '1']],
+    [paceScript.lua, [params, bucket, bucket], [...head, '1']],
+    [windowScript.lua, [params, bucket, 'p', bucket], [...head, '1000', '1']],
+    [logScript.lua, [params, bucket, 'p', bucket], [...head, '1000', '1']],
+    [counterScript.lua, [params, bucket, 'p', bucket], [...head, '1000 10', '1']],
+  ] satisfies [string, string[], string[]][];
+}
 
 const NOT_A_NUMBER = /nan|inf/i;
 
@@ -206,7 +224,7 @@ test.each(['nan', '-nan', 'inf', '-inf', '1e309', '0x10', ' 1', '1e300'])(
     const stored = await fixture.redis.hgetall(keys.params);
     const { params, bucket, inFlight, lease, state } = keys;
     const calls: [string, string[], string[]][] = [
-      [takeScript.lua, [params, bucket, bucket], [time, '', '0', '', '1']],
+      ...takeCalls(keys, time, ''),
       [inflightScript.lua, [params, inFlight], [time, 'p', '1', '1', '1 1 1 -1 0']],
       [effectiveScript.lua, [params], [time]],
       [leaseScript.lua, [lease, params], [time, 'acquire', 'o', '', '1000']],
@@ -226,10 +244,11 @@ test.each(['nan', 'inf', '-inf', '1e309'])(
   'a charge limit of %s is refused: it would never be late',
   async (chargeBy) => {
     const { keys } = fixture.limiter();
-    const names = [keys.params, keys.bucket, keys.bucket];
-    await expect(
-      fixture.redis.eval(takeScript.lua, 3, ...names, '', chargeBy, '0', '5 5 0 -1 0', '1'),
-    ).rejects.toThrow(/^FLYBALL_E_CALL_INVALID/);
+    for (const [lua, names, args] of takeCalls(keys, '', chargeBy)) {
+      await expect(fixture.redis.eval(lua, names.length, ...names, ...args)).rejects.toThrow(
+        /^FLYBALL_E_CALL_INVALID/,
+      );
+    }
     expect(await fixture.redis.exists(keys.bucket)).toBe(0);
   },
 );
