@@ -9,6 +9,7 @@ import {
   type DecisionSource,
   type Finish,
 } from './decision.js';
+import type { DenyCache, KnownDenial } from './deny-cache.js';
 import type { InFlight, Slot } from './in-flight.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
@@ -30,6 +31,7 @@ export interface DeciderOptions {
   shares: Shares;
   view: InForceView;
   inFlight: InFlight;
+  denials: DenyCache;
   recorder: Recorder;
   serviceTime: ServiceTime;
   stats: Stats;
@@ -46,12 +48,14 @@ export interface Decider {
 }
 
 export function createDecider(options: DeciderOptions): Decider {
-  const { link, taker, shares, view, inFlight, recorder, stats, clock, warn } = options;
+  const { link, taker, shares, view, inFlight, recorder, stats, clock, warn, denials } = options;
   const local = createLocalBucket(view);
 
   function decide(wish: TakeWish): Promise<Decision> {
     const startedMs = clock.monotonicMs();
     recorder.offered();
+    const denial = link.up ? denials.find(wish, startedMs) : null;
+    if (denial) return Promise.resolve(record(repeated(denial, wish), startedMs));
     const place = inFlight.reports ? reserve(startedMs) : null;
     if (place !== 'stale') return decideAt(place, wish, startedMs);
     return reserveLate(startedMs, wish.onRedisError).then((late) =>
@@ -85,6 +89,9 @@ export function createDecider(options: DeciderOptions): Decider {
 
   const ending: Ending = {
     decide({ wish, slot, startedMs, counted }, answer, inForce, nowMs) {
+      if (answer?.allowed === false && counted && inForce && inForce === view.current) {
+        denials.learn(wish, answer, inForce, startedMs);
+      }
       const decision =
         answer && inForce ? fromRedis(answer, inForce, wish, slot, nowMs) : without(wish, slot);
       return counted ? record(decision, startedMs, nowMs) : decision;
@@ -120,13 +127,14 @@ export function createDecider(options: DeciderOptions): Decider {
   }
 
   function refuseCap(why: 'full' | 'away', wish: TakeWish): Decision {
-    if (why === 'away') return denied(wish, 'redis_away', 'closed', CLOSED_RETRY_MS);
+    if (why === 'away') {
+      return build(wish, false, false, 'redis_away', 0, CLOSED_RETRY_MS, 'closed', null);
+    }
     shares.hungry();
     const source = link.up ? 'redis' : 'local';
-    const retryAfterMs = options.serviceTime.hintMs();
-    if (!view.shadow) return denied(wish, 'in_flight', source, retryAfterMs);
-    const slot = inFlight.force(clock.monotonicMs());
-    return build(wish, true, false, 'in_flight', 0, retryAfterMs, source, slot);
+    const hintMs = options.serviceTime.hintMs();
+    const slot = view.shadow ? inFlight.force(clock.monotonicMs()) : null;
+    return build(wish, view.shadow, false, 'in_flight', 0, hintMs, source, slot);
   }
 
   function fromRedis(
@@ -179,13 +187,9 @@ export function createDecider(options: DeciderOptions): Decider {
     return build(wish, allowed, allowed, reason, remaining, retryAfterMs, source, slot);
   }
 
-  function denied(
-    wish: TakeWish,
-    reason: DecisionReason,
-    source: DecisionSource,
-    retryAfterMs: number | null,
-  ): Decision {
-    return build(wish, false, false, reason, 0, retryAfterMs, source, null);
+  function repeated({ answer, inForce }: KnownDenial, wish: TakeWish): Decision {
+    const { reason, remaining, retryAfterMs } = answer;
+    return build(wish, false, false, reason, remaining, retryAfterMs, 'cached', null, inForce);
   }
 
   /** A denial gives its place in flight back. */
@@ -230,17 +234,12 @@ export function createDecider(options: DeciderOptions): Decider {
   return {
     decide,
     peek(subject, onRedisError) {
-      const wish: TakeWish = {
-        subject,
-        cost: 0,
-        priority: 'default',
-        onRedisError,
-        signal: undefined,
-      };
+      const wish: TakeWish = { ...PEEK, subject, onRedisError };
       if (!link.up) return Promise.resolve(without(wish, null));
       return ask(wish, null, clock.monotonicMs(), false);
     },
   };
 }
 
+const PEEK = { cost: 0, priority: 'default', signal: undefined } as const;
 const NOTHING_KNOWN: Basis = { revision: 0, epoch: 0, state: 'closed', generation: 0 };

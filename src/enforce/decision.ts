@@ -16,10 +16,10 @@ export type DecisionReason = TakeReason | 'in_flight' | 'redis_away';
 export type LimitName = 'rate' | 'subject' | 'in_flight' | 'breaker' | 'reserve' | 'cost' | 'redis';
 
 /**
- * Who decided: `redis` by the params in force; `unmanaged` Redis, by numbers passed along since there are no
- * params; `local`, `open`, `closed` without Redis.
+ * Who decided: `redis` by the params in force; `cached`: this process, repeating a denial of Redis that still
+ * holds; `unmanaged` Redis, by numbers passed along since there are no params; `local`, `open`, `closed` without Redis.
  */
-export type DecisionSource = 'redis' | 'unmanaged' | 'local' | 'open' | 'closed';
+export type DecisionSource = 'redis' | 'cached' | 'unmanaged' | 'local' | 'open' | 'closed';
 
 export interface TakeDecision {
   readonly allowed: boolean;

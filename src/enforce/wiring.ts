@@ -4,6 +4,7 @@ import { createAdoptedTerms } from './adopted-terms.js';
 import { openConnection } from './connection.js';
 import { createDecider } from './decider.js';
 import type { Finish } from './decision.js';
+import { createDenyCache, NO_DENY_CACHE } from './deny-cache.js';
 import { createFlush } from './flush.js';
 import { createInFlight } from './in-flight.js';
 import { createInForceView } from './in-force.js';
@@ -31,6 +32,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const view = createInForceView(resolved);
   const time = createRedisTime();
   const inFlight = createInFlight(resolved.completions);
+  const denials = resolved.denyCache ? createDenyCache() : NO_DENY_CACHE;
   const recorder = createRecorder();
   const serviceTime = createServiceTime();
   const stats = createStats();
@@ -41,6 +43,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const onReply: Parameters<typeof createTaker>[0]['onReply'] = (inForce) => {
     const newer = view.see(inForce, clock.monotonicMs());
     managed = inForce.managed;
+    if (newer || !managed) denials.clear();
     adopted.see(inForce);
     if (!managed) {
       warn(
@@ -70,7 +73,10 @@ export function createWiring(options: LimiterOptions, processId: string) {
     clock,
     probe: () => taker.look(),
     onEvent(event, cause) {
-      if (event === 'lost') time.forget();
+      if (event === 'lost') {
+        time.forget();
+        denials.clear();
+      }
       if (event === 'down') {
         stats.outages += 1;
         warn(
@@ -96,6 +102,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     taker,
     shares,
     inFlight,
+    denials,
     recorder,
     serviceTime,
     warn,

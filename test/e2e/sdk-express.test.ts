@@ -93,7 +93,7 @@ test('passes with rate limit fields; the subject’s own bucket answers 429 with
 });
 
 test('the total rate and an open breaker answer 503 and say which', async () => {
-  const api = await limiter({ rate: 0.01, capacity: 1 });
+  const api = await limiter({ rate: 0.01, capacity: 1 }, { denyCache: false });
   const app = express();
   app.use(flyball(api));
   app.get('/', (_req, res) => void res.send('hello'));
