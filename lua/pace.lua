@@ -1,7 +1,7 @@
 -- pace: leaky bucket for pacing: admits n takes up to `capacity` waiting, and says when each may proceed.
 -- What proceeds is never closer than the rate allows, after a rest too. A key is one mark on the token clock: what
--- waits is mark - V, and a take proceeds once that has leaked at the rate in force. A denied take writes nothing, except to
--- bring back a mark that lies further ahead than its capacity: the clock was set back.
+-- waits is mark - V, and a take proceeds once that has leaked at the rate in force. A denied take writes nothing,
+-- except to bring back a mark that lies further ahead than its capacity: the clock was set back.
 -- KEYS:
 --   params      the params hash
 --   total       the total's queue (the shadow's, when `shadow` is 1)

@@ -1,7 +1,8 @@
 -- window: fixed window: n takes, each only if with it no more than rate × window was taken since the window began.
 -- Windows begin at multiples of their length since 1970. Round a boundary up to two limits can pass within one length:
--- one at the end of a window, one at the start of the next. A key is one string: the time of the last take, and the
--- millionths of a token taken in its window.
+-- one at the end of a window, one at the start of the next. After a clock step or a new length the window in force
+-- ends at most one length later, and the next is no shorter than one. A key is one string: the end of its window, and
+-- the millionths of a token taken in it.
 -- KEYS:
 --   params      the params hash
 --   total       the total's window (the shadow's, when `shadow` is 1)
@@ -26,14 +27,18 @@
 local FIRST, LEADING = 5, 3
 --- @include lib/opening.lua
 --- @include lib/terms.lua
-local begin = now - now % window_us
+local aligned = now - now % window_us + window_us
 
 local function open_window(key)
-  local w = { key = key, used = 0 }
-  local last, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')
-  last = tonumber(last)
-  if last and last >= begin then
-    w.used, w.ahead = tonumber(used), last > now
+  local w = { key = key, used = 0, stop = aligned }
+  local stop, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')
+  stop = tonumber(stop)
+  if not stop then return w end
+  if stop > now then
+    w.used, w.stop = tonumber(used), math.min(stop, now + window_us)
+    w.ahead = w.stop < stop
+  elseif stop % window_us ~= 0 and aligned < stop + window_us then
+    w.stop = aligned + window_us
   end
   return w
 end
@@ -44,10 +49,12 @@ end
 
 local function wait_us(w, micros)
   if micros > w.used then return nil end
-  return begin + window_us - now
+  return w.stop - now
 end
 
 local function save(w)
-  call('SET', w.key, string.format('%.0f %.0f', now, w.used), 'PX', math.ceil((begin + window_us - now) / 1000) + 1000)
+  local life = w.stop - now
+  if w.stop % window_us ~= 0 then life = life + window_us end
+  call('SET', w.key, string.format('%.0f %.0f', w.stop, w.used), 'PX', math.ceil(life / 1000) + 1000)
 end
 --- @include lib/windows.lua

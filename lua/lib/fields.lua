@@ -5,10 +5,11 @@ local FIELDS = {
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',
-  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'keptMs', 'subjectKeptMs',
+  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells',
+  'keptMs', 'subjectKeptMs',
 }
 -- Fields that came later: params written before them, and writers that do not give them.
-local LATER = { onRedisError = '', subject = '' }
+local LATER = { onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0 }
 -- The script alone keeps these: revision and epoch, clocks and floors, the fence, the autopilot's word, and how
 -- long keys are kept.
 local OWN = {
@@ -19,6 +20,10 @@ local KNOWN = {}
 for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end
 local MINUS_ONE = { subjectRate = true, openUntil = true, frozenUntil = true, pinnedUntil = true }
 local ON_REDIS_ERROR = { [''] = true, open = true, closed = true, ['local'] = true }
+local ALGORITHMS = {
+  [''] = true, ['token-bucket'] = true, ['sliding-log'] = true, ['sliding-counter'] = true,
+  ['fixed-window'] = true, ['leaky-bucket'] = true,
+}
 local FLAGS = { subjectFollow = true, holdBreaker = true }
 
 -- Fewest digits that read back to the same bits: people read the hash too.
@@ -41,7 +46,8 @@ local function apply_change(p, first)
       local longest = field == 'subject' and 1024 or 256
       if #value > longest then return nil, field .. ' is longer than ' .. longest .. ' bytes' end
       if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value])
-        or (field == 'onRedisError' and not ON_REDIS_ERROR[value]) then
+        or (field == 'onRedisError' and not ON_REDIS_ERROR[value])
+        or (field == 'algorithm' and not ALGORITHMS[value]) then
         return nil, field .. ' is ' .. value
       end
       p[field] = value

@@ -1,6 +1,7 @@
--- params: the params hash as a table of numbers and six texts; nil when there is none.
+-- params: the params hash as a table of numbers and texts; nil when there is none.
 local TEXT = {
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,
+  algorithm = true,
 }
 
 local function read_params(key)

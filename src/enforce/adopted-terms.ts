@@ -1,7 +1,8 @@
 /** What the adopted policy says to services beside the numbers: `onRedisError` and the subject's template. Stage: enforce. */
 import type { Clock } from '../clock.js';
+import { ALGORITHMS, type Algorithm, type AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce } from '../redis/calls.js';
-import type { OnRedisError } from '../redis/params.js';
+import type { OnRedisError, ParamField } from '../redis/params.js';
 import type { KeyFinder } from './address.js';
 import { isNewer, type WriteOrder } from './in-force.js';
 import { expire, type Link } from './link.js';
@@ -13,12 +14,22 @@ import type { Warn } from './warnings.js';
 const READ_EVERY_MS = 1_000;
 const NEEDED =
   'Allow HMGET on its params: without it the adopted onRedisError and subject are not known here.';
+const FIELDS = [
+  'epoch',
+  'revision',
+  'onRedisError',
+  'subject',
+  'algorithm',
+  'windowMs',
+  'cells',
+] satisfies ParamField[];
 const CHOICES: readonly string[] = ['open', 'closed', 'local'] satisfies OnRedisError[];
 
 export interface AdoptedTerms {
   /** null: no policy has said it, as far as this process has seen. */
   readonly onRedisError: OnRedisError | null;
   readonly template: SubjectTemplate | null;
+  readonly algorithm: AlgorithmTerms | null;
   /** A reply carried these numbers: newer ones are followed by a reading of the params. */
   see(inForce: InForce): void;
   /** Settles when the params were read, or when one deadline has passed without an answer; never rejects. */
@@ -40,6 +51,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
   const { name, redis, finder, clock, deadlineMs, warn } = options;
   let onRedisError: OnRedisError | null = null;
   let template: SubjectTemplate | null = null;
+  let algorithm: AlgorithmTerms | null = null;
   let read: WriteOrder | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
   let reading = false;
@@ -71,15 +83,16 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     reading = true;
     lastMs = clock.monotonicMs();
     try {
-      const [epoch, revision, choice, subject] = await options
+      const [epoch, revision, choice, subject, name, windowMs, cells] = await options
         .link()
         .within(lastMs + deadlineMs, async () => {
           const { params } = finder.keys ?? (await finder.find());
-          return redis.hmget(params, 'epoch', 'revision', 'onRedisError', 'subject');
+          return redis.hmget(params, ...FIELDS);
         });
       if (epoch && revision) {
         read = { epoch: Number(epoch), revision: Number(revision) };
         onRedisError = choice && CHOICES.includes(choice) ? (choice as OnRedisError) : null;
+        algorithm = algorithmOf(name, windowMs, cells);
         follow(subject ?? '');
       }
       tellFirst();
@@ -110,6 +123,9 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     get onRedisError() {
       return onRedisError;
     },
+    get algorithm() {
+      return algorithm;
+    },
     get template() {
       return template;
     },
@@ -124,4 +140,13 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
       tellFirst();
     },
   };
+}
+
+type Field = string | null | undefined;
+
+/** null: the policy leaves it to the service, or is of a newer version with an algorithm that is unknown here. */
+function algorithmOf(name: Field, windowMs: Field, cells: Field): AlgorithmTerms | null {
+  const algorithm = name as Algorithm;
+  if (!name || !ALGORITHMS.includes(algorithm)) return null;
+  return { algorithm, windowMs: Number(windowMs ?? 0), cells: Number(cells ?? 0) };
 }

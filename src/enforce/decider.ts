@@ -166,6 +166,7 @@ export function createDecider(options: DeciderOptions): Decider {
       source,
       slot,
       inForce,
+      inForce.mode === 'shadow' ? 0 : answer.delayMs,
       nowMs,
     );
   }
@@ -203,6 +204,7 @@ export function createDecider(options: DeciderOptions): Decider {
     source: DecisionSource,
     slot: Slot | null,
     basis: Basis = view.current ?? NOTHING_KNOWN,
+    delayMs = 0,
     nowMs = clock.monotonicMs(),
   ): Decision {
     if (slot && !allowed) inFlight.release(slot);
@@ -220,6 +222,7 @@ export function createDecider(options: DeciderOptions): Decider {
       finish,
       nowMs,
       slot,
+      delayMs,
     );
   }
 

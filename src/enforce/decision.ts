@@ -29,6 +29,8 @@ export interface TakeDecision {
   readonly remaining: number;
   /** ms until the same take could pass; null when it never can, or nobody knows. 0 on admission. */
   readonly retryAfterMs: number | null;
+  /** ms until an admitted take may proceed: above 0 only under a leaky bucket, which paces. `run` waits for it. */
+  readonly delayMs: number;
   readonly revision: number;
   readonly epoch: number;
   readonly state: LimiterState;
@@ -76,6 +78,7 @@ export class Decision implements TakeDecision {
   readonly reason: DecisionReason;
   readonly remaining: number;
   readonly retryAfterMs: number | null;
+  readonly delayMs: number;
   readonly revision: number;
   readonly epoch: number;
   readonly state: LimiterState;
@@ -100,6 +103,7 @@ export class Decision implements TakeDecision {
     finish: Finish | null,
     startedMs: number,
     slot: Slot | null,
+    delayMs = 0,
   ) {
     this.allowed = allowed;
     this.wouldAllow = wouldAllow;
@@ -113,7 +117,9 @@ export class Decision implements TakeDecision {
     this.source = source;
     this.subject = subject;
     this.#finish = finish;
-    this.#startedMs = startedMs;
+    this.delayMs = delayMs;
+    // What waits to proceed is not under way yet.
+    this.#startedMs = startedMs + delayMs;
     this.#slot = slot;
   }
 

@@ -1,5 +1,6 @@
 /** The SDK: a named limiter whose numbers live in Redis; takes, counts in flight, reports how requests ended. Stage: enforce. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { FlyballError } from '../errors.js';
 import type { FallbackNumbers, Priority } from '../redis/calls.js';
 import type { Mode } from '../redis/params.js';
@@ -12,8 +13,8 @@ import {
 } from './arguments.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
 import type { LimiterOptions } from './options.js';
-import { codeOf, type Outcome } from './recorder.js';
 import type { TakeWish } from './pending-take.js';
+import { codeOf, type Outcome } from './recorder.js';
 import type { LimiterStats } from './stats.js';
 import type { Attributes } from './subject-template.js';
 import { createWiring } from './wiring.js';
@@ -37,8 +38,9 @@ export interface Limiter {
    */
   take(subject?: string | null, options?: TakeOptions): Promise<TakeDecision>;
   /**
-   * Take, call `fn`, report how it ended. Denied: rejects with `FlyballDeniedError` and calls nothing. A thrown
-   * `AbortError` counts as cancelled, a `TimeoutError` as timed out, anything else as failed.
+   * Take, wait until it may proceed if a leaky bucket paces it, call `fn`, report how it ended. Denied: rejects with
+   * `FlyballDeniedError` and calls nothing. A thrown `AbortError` counts as cancelled, a
+   * `TimeoutError` as timed out, anything else as failed.
    */
   run<T>(
     subject: string | null | undefined,
@@ -114,6 +116,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const decision = await take(subject, options);
       if (!decision.allowed) throw new FlyballDeniedError(resolved.name, decision);
       try {
+        if (decision.delayMs > 0) {
+          await delay(decision.delayMs, undefined, { signal: options?.signal });
+        }
         const result = await fn(decision);
         decision.done('ok');
         return result;

@@ -2,7 +2,9 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Clock, systemClock } from '../clock.js';
 import { FlyballTypeError } from '../errors.js';
+import type { AlgorithmTerms } from '../redis/algorithms.js';
 import { assertName, DEFAULT_PREFIX } from '../redis/keys.js';
+import { type AlgorithmOptions, resolveTerms } from './algorithm-option.js';
 import {
   checkDuration,
   checkNumber,
@@ -18,7 +20,7 @@ export type RedisClient = Redis | Cluster;
  * A limiter by name. The numbers in force come from Redis with every answer; those given here are used
  * only until a first answer has been seen, and when Redis has no params for this name.
  */
-export interface LimiterOptions {
+export interface LimiterOptions extends AlgorithmOptions {
   /** `[a-z0-9][a-z0-9._-]{0,63}`: the `limiter.name` of its policy. */
   name: string;
   /** Fleet-wide tokens per second, until Redis says otherwise. Without it, unknown numbers admit all. */
@@ -38,7 +40,7 @@ export interface LimiterOptions {
   prefix?: string;
   /** Your own ioredis client; it is never closed here. */
   redis?: RedisClient;
-  /** Default: FLYBALL_REDIS_URL, else the embedded server of `flyball run`. */
+  /** Default: FLYBALL_REDIS_URL, else the embedded server of `flyball run`, which may start later. */
   url?: string;
   /** Longest time a decision takes, 1 … 60000 ms. Default 50. */
   deadlineMs?: number;
@@ -75,6 +77,8 @@ export interface ResolvedOptions {
   subjectRate: number;
   subjectCapacity: number;
   template: SubjectTemplate | null;
+  /** undefined: the token bucket. */
+  terms: AlgorithmTerms | undefined;
   deadlineMs: number;
   onRedisError: OnRedisError;
   denyCache: boolean;
@@ -95,6 +99,9 @@ const KNOWN = new Set<string>([
   'url',
   'deadlineMs',
   'onRedisError',
+  'algorithm',
+  'windowMs',
+  'cells',
   'denyCache',
   'completions',
   'abandonedAfterMs',
@@ -136,6 +143,7 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
     subjectRate: perSubject ? checkNumber('perSubject.rate', perSubject.rate) : -1,
     subjectCapacity: perSubject ? checkNumber('perSubject.capacity', perSubject.capacity) : 0,
     template: perSubject?.subject === undefined ? null : compileSubject(perSubject.subject),
+    terms: resolveTerms(options, knownRate),
     deadlineMs: checkDuration('deadlineMs', options.deadlineMs ?? 50, 1, 60_000),
     onRedisError,
     denyCache: options.denyCache ?? true,

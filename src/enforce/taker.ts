@@ -1,6 +1,7 @@
 /** The takes of one event-loop turn go to Redis in one call, in order of arrival, within their deadline. Stage: enforce. */
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
+import type { AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce, TakeAnswer, TakeCall, TakeReply, TakeRequest } from '../redis/calls.js';
 import { take as takeScript } from '../redis/scripts.js';
 import type { KeyFinder } from './address.js';
@@ -50,6 +51,8 @@ export interface TakerOptions {
   stats: Stats;
   clock: Clock;
   deadlineMs: number;
+  /** How takes are decided now; undefined: the token bucket. */
+  terms: () => AlgorithmTerms | undefined;
   /** Every reply's numbers, once a call. */
   onReply: (inForce: InForce) => void;
 }
@@ -125,7 +128,8 @@ export function createTaker(options: TakerOptions): Taker {
     let expired = false;
     const reply = options.link().within(deadlineAtMs, async () => {
       const keys = finder.keys ?? (await finder.find());
-      const request = { keys, takes, chargeByUs, fallback: view.fallback(), shadow };
+      const fallback = view.fallback();
+      const request = { keys, takes, chargeByUs, fallback, shadow, terms: options.terms() };
       const reply = await script(request);
       if (expired && reply.status === 'ok') stats.overtaken += 1;
       return reply;

@@ -64,9 +64,10 @@ export function createWiring(options: LimiterOptions, processId: string) {
   });
   /** The adopted policy's word beats that of the code; a single take may still choose. */
   const onRedisError = () => adopted.onRedisError ?? resolved.onRedisError;
+  const terms = () => adopted.algorithm ?? resolved.terms;
   const parts = { redis, link: () => link, finder, time, view, stats, clock, deadlineMs, onReply };
   const shares = createShares({ ...parts, inFlight, processId });
-  const taker = createTaker(parts);
+  const taker = createTaker({ ...parts, terms });
   const link: Link = createLink({
     redis,
     deadlineMs,
@@ -89,7 +90,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   });
 
   const finish: Finish = (outcome, info, generation, startedMs, slot) => {
-    const latencyMs = clock.monotonicMs() - startedMs;
+    const latencyMs = Math.max(0, clock.monotonicMs() - startedMs);
     if (slot) inFlight.release(slot);
     else inFlight.setReports();
     if (outcome !== 'cancelled') serviceTime.add(latencyMs);

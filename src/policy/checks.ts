@@ -1,5 +1,6 @@
 /** What no single field can tell: the checks between fields of a policy, each run on what is there. Stage: policy. */
 import { checkBreaker, checkObjectives, checkSources } from './checks-signals.js';
+import { checkWindow } from './checks-window.js';
 import type { Draft, FieldFault, Report } from './draft.js';
 
 /** All faults between fields. `raw` is the policy as written: only there a level still shows its unit. */
@@ -8,6 +9,7 @@ export function crossChecks(draft: Draft, raw: unknown): FieldFault[] {
   const report: Report = (field, message) => void faults.push({ field, message });
   checkBounds(draft, report);
   checkLimiter(draft, report);
+  checkWindow(draft, report);
   checkObjectives(draft, raw, report);
   checkBreaker(draft, raw, report);
   checkWhenLost(draft, report);

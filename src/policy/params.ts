@@ -1,4 +1,5 @@
 /** The params a fresh limiter gets from its policy: every number a script needs, defaults filled in. Pure. Stage: policy → actuate. */
+import { type Algorithm, autoAlgorithm, DEFAULT_CELLS, hasWindow } from '../redis/algorithms.js';
 import type { OnRedisError, ParamChange } from '../redis/params.js';
 import type { Policy } from './schema.js';
 
@@ -44,5 +45,20 @@ export function paramsFromPolicy(policy: Policy) {
     heldBy: '',
     onRedisError: (policy.onRedisError ?? '') as OnRedisError | '',
     subject: (limiter.perSubject?.subject ?? '') as string,
+    ...algorithmOf(limiter),
   } as const satisfies ParamChange;
+}
+
+/** `auto` is settled here, by the policy's own rate, so that the whole fleet takes the same. */
+function algorithmOf({ algorithm, rate, window, cells }: Policy['limiter']) {
+  if (algorithm === undefined || !hasWindow(algorithm)) {
+    return { algorithm: (algorithm ?? '') as Algorithm | '', windowMs: 0, cells: 0 };
+  }
+  const windowMs = Math.round(window ?? 0);
+  const chosen = algorithm === 'auto' ? autoAlgorithm(rate, windowMs) : algorithm;
+  return {
+    algorithm: chosen as Algorithm | '',
+    windowMs,
+    cells: chosen === 'sliding-counter' ? (cells ?? DEFAULT_CELLS) : 0,
+  };
 }

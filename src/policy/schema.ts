@@ -63,6 +63,24 @@ export const limiterSchema = z.strictObject({
   maxCost: cost.default(1),
   /** Share of the capacity that must remain after a take of that priority. Defaults 0. */
   reserve: z.strictObject({ default: ratio.default(0), sheddable: ratio.default(0) }).prefault({}),
+  /**
+   * How takes are decided. With a window, limit = rate × window, capacity aside; 'auto': a sliding log up to 1,000
+   * tokens a window, above it a sliding counter. Default: what `createLimiter` says, else the token bucket.
+   */
+  algorithm: z
+    .enum([
+      'token-bucket',
+      'sliding-log',
+      'sliding-counter',
+      'fixed-window',
+      'leaky-bucket',
+      'auto',
+    ])
+    .optional(),
+  /** Length of the window: '1m'. Only with 'auto' and the sliding and fixed ones, which need it. */
+  window: time({ min: 1, max: 31_622_400_000 }).optional(),
+  /** Cells of a sliding counter: what was taken returns up to window ÷ cells late. Default 6. */
+  cells: number('cells', { min: 1, max: 1000, whole: true }).optional(),
   /** What fills buckets after Redis lost them. Default 'full'. */
   coldStart: z.enum(['full', 'empty']).default('full'),
 });

@@ -3,7 +3,7 @@
 const RATE = 'rate (tokens per second)';
 const CAPACITY = 'capacity (most tokens held)';
 const CAP = 'inFlightMax (most admitted requests under way)';
-const NO_WINDOW = `A token bucket has no window: say ${RATE} and ${CAPACITY}`;
+const NO_WINDOW = `A token bucket has no window: say ${RATE} and ${CAPACITY}, or algorithm: 'auto' and window: '1m'`;
 
 /** Words of other limiters and breakers, in lower case without `_` and `-`, and ours. */
 const OURS: Record<string, string> = {

@@ -1,4 +1,5 @@
 /** What the scripts take and answer, as types: the contract between Lua and TypeScript. Stage: actuate, enforce. */
+import type { AlgorithmTerms } from './algorithms.js';
 import type { LimiterKeys } from './keys.js';
 import type { LimiterState, Mode, ParamChange } from './params.js';
 
@@ -27,6 +28,8 @@ export interface TakeCall {
   /** Latest Redis time (µs) at which the call may still charge; null = only learn the time, charge nothing. */
   chargeByUs: number | null | 'any';
   fallback: FallbackNumbers;
+  /** Default: the token bucket. */
+  terms?: AlgorithmTerms | undefined;
   /** Use the shadow's buckets; the script refuses (`status: 'mode'`) when params say otherwise. */
   shadow: boolean;
   /** Tests only: Redis time to use instead of TIME. */
@@ -71,6 +74,8 @@ export interface TakeAnswer {
   remaining: number;
   /** ms until this take could pass: 0 when allowed, ≥ 1 on a denial, null when it never can (or no time is known). */
   retryAfterMs: number | null;
+  /** Leaky bucket: ms until an admitted take may proceed; absent: at once. */
+  delayMs?: number;
 }
 
 /** `late`: after `chargeByUs`, nothing was charged. `mode`: wrong bucket set for the mode, nothing was charged. */

@@ -12,6 +12,9 @@ export interface LimiterAddress {
   prefix?: string | undefined;
 }
 
+/** Sliding log, sliding counter, fixed window, pacing. */
+export type TakenKind = 'wl' | 'wc' | 'wf' | 'wp';
+
 export interface LimiterKeys {
   /** The limiter's name, and the channel on which its changes are noticed (not keys). */
   readonly name: string;
@@ -28,6 +31,8 @@ export interface LimiterKeys {
   readonly policy: string;
   subjectBucket(subject: string): string;
   shadowSubjectBucket(subject: string): string;
+  /** What the other algorithms keep, apart from the buckets: `wl`, `wc`, `wf` windows, `wp` the pacing queue. */
+  taken(kind: TakenKind, subject: string | null, shadow: boolean): string;
   telemetry(second: number): string;
   policyVersion(hash: string): string;
 }
@@ -57,6 +62,10 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
     policy: `${base}:policy`,
     subjectBucket: (subject) => `${base}:b:${encodeSubject(subject)}`,
     shadowSubjectBucket: (subject) => `${base}:s:b:${encodeSubject(subject)}`,
+    taken: (kind, subject, shadow) => {
+      const total = `${base}${shadow ? ':s' : ''}:${kind}`;
+      return subject === null ? total : `${total}:${encodeSubject(subject)}`;
+    },
     telemetry: (second) => `${base}:t:${second}`,
     policyVersion: (hash) => `${base}:policy:${hash}`,
   };

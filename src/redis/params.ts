@@ -1,5 +1,6 @@
 /** The params hash of a limiter as plain data: names, types and units of every field. Stage: actuate, enforce. */
 import { FlyballError } from '../errors.js';
+import type { Algorithm } from './algorithms.js';
 
 export const PARAMS_VERSION = 1;
 
@@ -80,6 +81,11 @@ export interface Params {
   onRedisError: OnRedisError | '';
   /** Template of the subject that middleware fills, `user:{userId}`; empty: none. */
   subject: string;
+  /** How takes are decided; empty: the policy leaves it to each service. With a window, limit = rate × window. */
+  algorithm: Algorithm | '';
+  /** 0 where there is no window; cells of a sliding counter. */
+  windowMs: number;
+  cells: number;
 }
 
 export type ParamField = keyof Params;
@@ -91,9 +97,16 @@ const TEXT_FIELDS = new Set<ParamField>([
   'policyHash',
   'onRedisError',
   'subject',
+  'algorithm',
 ]);
 /** Fields that came later: params written before them are read with these. */
-const LATER: Partial<Record<ParamField, string>> = { onRedisError: '', subject: '' };
+const LATER: Partial<Record<ParamField, string>> = {
+  onRedisError: '',
+  subject: '',
+  algorithm: '',
+  windowMs: '0',
+  cells: '0',
+};
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
 export const PARAM_FIELDS = [
@@ -139,6 +152,9 @@ export const PARAM_FIELDS = [
   'policyHash',
   'onRedisError',
   'subject',
+  'algorithm',
+  'windowMs',
+  'cells',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */

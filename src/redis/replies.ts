@@ -40,12 +40,16 @@ export function readTakeReply(raw: unknown): TakeReply {
   for (let i = 3; i < reply.length; i += 3) {
     const code = reply[i] as number;
     const retry = reply[i + 2] as number;
-    answers.push({
-      allowed: code <= 1,
+    const allowed = code <= 1;
+    const answer: TakeAnswer = {
+      allowed,
       reason: TAKE_REASONS[code]!,
       remaining: reply[i + 1] as number,
-      retryAfterMs: retry < 0 ? null : retry,
-    });
+      retryAfterMs: retry < 0 ? null : allowed ? 0 : retry,
+    };
+    // Pacing tells an admitted take how long it waits.
+    if (allowed && retry > 0) answer.delayMs = retry;
+    answers.push(answer);
   }
   return {
     status,

@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: 'd8aa71f909d102fd4d9fe58317b5f0058d195419',
+  sha: '2d5fd789181a77c5e01921aa62cd0ab3ae12218a',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -53,6 +53,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -273,9 +274,10 @@ local FIELDS = {\n\
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
-  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'keptMs', 'subjectKeptMs',\n\
+  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells',\n\
+  'keptMs', 'subjectKeptMs',\n\
 }\n\
-local LATER = { onRedisError = '', subject = '' }\n\
+local LATER = { onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0 }\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
   floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,\n\
@@ -284,6 +286,10 @@ local KNOWN = {}\n\
 for i = 1, #FIELDS do KNOWN[FIELDS[i]] = true end\n\
 local MINUS_ONE = { subjectRate = true, openUntil = true, frozenUntil = true, pinnedUntil = true }\n\
 local ON_REDIS_ERROR = { [''] = true, open = true, closed = true, ['local'] = true }\n\
+local ALGORITHMS = {\n\
+  [''] = true, ['token-bucket'] = true, ['sliding-log'] = true, ['sliding-counter'] = true,\n\
+  ['fixed-window'] = true, ['leaky-bucket'] = true,\n\
+}\n\
 local FLAGS = { subjectFollow = true, holdBreaker = true }\n\
 local function shortest(n)\n\
   for digits = 15, 16 do\n\
@@ -302,7 +308,8 @@ local function apply_change(p, first)\n\
       local longest = field == 'subject' and 1024 or 256\n\
       if #value > longest then return nil, field .. ' is longer than ' .. longest .. ' bytes' end\n\
       if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value])\n\
-        or (field == 'onRedisError' and not ON_REDIS_ERROR[value]) then\n\
+        or (field == 'onRedisError' and not ON_REDIS_ERROR[value])\n\
+        or (field == 'algorithm' and not ALGORITHMS[value]) then\n\
         return nil, field .. ' is ' .. value\n\
       end\n\
       p[field] = value\n\
@@ -574,7 +581,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '5c62bc809cf4f88ef1681a29c4e4ac1759ead2ea',
+  sha: 'cdd37479fc3bba6c4b4f3a32ef77064a9a7d7c74',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -606,6 +613,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -794,7 +802,7 @@ if takes < 0 or #KEYS ~= takes + LEADING then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
-if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
@@ -1039,7 +1047,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: 'b1d3405d5d09b8c56d240182b9d4d64b9bb9af4e',
+  sha: '05d8eed6af16388463d2fba0fd03cd9cdd5c0d8a',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1071,6 +1079,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -1274,7 +1283,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '2cd379294b22682a35fa96d4c799cae309834591',
+  sha: '3c0774db53903041c370665f6761a9b9e81d41f3',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1306,6 +1315,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -1536,7 +1546,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: 'ad03dd86366a224f7d1036346db8c9e2b8ec28e7',
+  sha: '07d912f1f8ed0a68a62509e3a02ea224748295db',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1568,6 +1578,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -1908,7 +1919,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'ad5258bfd24cae05bb80bd054cad53d753892a53',
+  sha: '379131bdcab656b817def4257ec12307d9fa66e7',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1940,6 +1951,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -2128,7 +2140,7 @@ if takes < 0 or #KEYS ~= takes + LEADING then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
-if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
@@ -2420,7 +2432,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '4a8677825d2f064f7841ea059dd8ae56ac60549c',
+  sha: '07dfec4b7085a540978f8ac47874260b7d33341d',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2452,6 +2464,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -2640,7 +2653,7 @@ if takes < 0 or #KEYS ~= takes + LEADING then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
-if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
@@ -2842,7 +2855,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '4091ad441abffa2fc7c00ab70bdadacfb12a9a81',
+  sha: '38896f71a87c5c2b126b9a2d50f1769f354c4549',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #ARGV - 4\n\
@@ -2903,6 +2916,7 @@ if managed then\n\
   else\n\
     local TEXT = {\n\
       mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+      algorithm = true,\n\
     }\n\
     local function read_params(key)\n\
       local flat = redis.call('HGETALL', key)\n\
@@ -3307,12 +3321,12 @@ export type WindowKeys = [params: string, total: string, bucket: string, ...subj
 /** Arguments of `window`, in order. */
 export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, window: ScriptArg, ...take: ScriptArg[]];
 /**
- * fixed window: n takes, each only if with it no more than rate × window was taken since the window began. Windows begin at multiples of their length since 1970. Round a boundary up to two limits can pass within one length: one at the end of a window, one at the start of the next. A key is one string: the time of the last take, and the millionths of a token taken in its window.
+ * fixed window: n takes, each only if with it no more than rate × window was taken since the window began. Windows begin at multiples of their length since 1970. Round a boundary up to two limits can pass within one length: one at the end of a window, one at the start of the next. After a clock step or a new length the window in force ends at most one length later, and the next is no shorter than one. A key is one string: the end of its window, and the millionths of a token taken in it.
  * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; see docs/contract.md. O(n) in the takes.
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '67424a6132ee902ecb8cc502246e1e3d1deb9424',
+  sha: '4c8c714839635ec33ff608e611a4c3576812a823',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3344,6 +3358,7 @@ local function now_us(given)\n\
 end\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
 }\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
@@ -3532,7 +3547,7 @@ if takes < 0 or #KEYS ~= takes + LEADING then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
-if charge_by ~= '' then charge_by = tonumber(charge_by) end\n\
+if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
@@ -3610,13 +3625,17 @@ if not window_us or window_us < 1 or window_us > LONGEST_MS or cells > 1000 then
   return redis.error_reply('FLYBALL_E_CALL_INVALID window is `windowMs` or `windowMs cells`: ' .. ARGV[5])\n\
 end\n\
 window_us = window_us * 1000\n\
-local begin = now - now % window_us\n\
+local aligned = now - now % window_us + window_us\n\
 local function open_window(key)\n\
-  local w = { key = key, used = 0 }\n\
-  local last, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')\n\
-  last = tonumber(last)\n\
-  if last and last >= begin then\n\
-    w.used, w.ahead = tonumber(used), last > now\n\
+  local w = { key = key, used = 0, stop = aligned }\n\
+  local stop, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')\n\
+  stop = tonumber(stop)\n\
+  if not stop then return w end\n\
+  if stop > now then\n\
+    w.used, w.stop = tonumber(used), math.min(stop, now + window_us)\n\
+    w.ahead = w.stop < stop\n\
+  elseif stop % window_us ~= 0 and aligned < stop + window_us then\n\
+    w.stop = aligned + window_us\n\
   end\n\
   return w\n\
 end\n\
@@ -3625,10 +3644,12 @@ local function charge(w, micros)\n\
 end\n\
 local function wait_us(w, micros)\n\
   if micros > w.used then return nil end\n\
-  return begin + window_us - now\n\
+  return w.stop - now\n\
 end\n\
 local function save(w)\n\
-  call('SET', w.key, string.format('%.0f %.0f', now, w.used), 'PX', math.ceil((begin + window_us - now) / 1000) + 1000)\n\
+  local life = w.stop - now\n\
+  if w.stop % window_us ~= 0 then life = life + window_us end\n\
+  call('SET', w.key, string.format('%.0f %.0f', w.stop, w.used), 'PX', math.ceil(life / 1000) + 1000)\n\
 end\n\
 local LARGEST_LIMIT = 2251799813685248\n\
 local function micros(tokens)\n\

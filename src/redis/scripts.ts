@@ -2,7 +2,6 @@
 import type {
   ActuateCall,
   ActuateReply,
-  FallbackNumbers,
   HeartbeatReply,
   InFlightCall,
   InFlightReply,
@@ -11,7 +10,6 @@ import type {
   SealedEntry,
   TakeCall,
   TakeReply,
-  TakeRequest,
 } from './calls.js';
 import type { LimiterKeys } from './keys.js';
 import {
@@ -22,24 +20,19 @@ import {
   readNoteReply,
   readTakeReply,
 } from './replies.js';
-import {
-  multiCommand,
-  pipelineScripts,
-  type RedisClient,
-  runScript,
-  type ScriptCall,
-} from './run-script.js';
+import { multiCommand, pipelineScripts, type RedisClient, runScript } from './run-script.js';
 import {
   actuateScript,
   heartbeatScript,
   inflightScript,
   leaseScript,
   noteScript,
-  takeScript,
 } from './scripts.gen.js';
+import { fallbackText, takeCall, time } from './take-call.js';
 
 export { readTakeReply } from './replies.js';
 export type { RedisClient } from './run-script.js';
+export { takeCall } from './take-call.js';
 
 /** Most takes of one call; the caller splits longer batches. */
 export const MAX_TAKES = 512;
@@ -171,51 +164,4 @@ export async function note(
       args: [entry.prev, entry.hash, entry.body],
     }),
   );
-}
-
-/** Keys and arguments of a take, as `docs/contract.md` lays them down. */
-export function takeCall(call: TakeCall): ScriptCall {
-  const { keys, takes, chargeByUs, shadow, fallback } = call;
-  const bucket = shadow ? keys.shadowBucket : keys.bucket;
-  const names: string[] = [keys.params, bucket];
-  const args: (string | number)[] = [
-    time(call.nowUs),
-    chargeByUs === 'any' ? '' : (chargeByUs ?? '0'),
-    shadow ? '1' : '0',
-    fallbackText(fallback),
-  ];
-  for (const each of takes) {
-    const { subject } = each;
-    if (subject === null) names.push(bucket);
-    else names.push(shadow ? keys.shadowSubjectBucket(subject) : keys.subjectBucket(subject));
-    args.push(takeText(each));
-  }
-  return { script: takeScript as ScriptCall['script'], keys: names, args };
-}
-
-function takeText({ cost, priority }: TakeRequest): string {
-  const tokens = cost === 1 ? '1' : plainDecimal(cost);
-  return priority === 'default' ? tokens : `${tokens} ${priority}`;
-}
-
-/** `1e-7` and `1e21` are no plain decimals: the script refuses them, and so refuses what has no ≤ 6 decimals. */
-function plainDecimal(cost: number): string {
-  return Object.is(cost, -0) ? '-0' : String(cost);
-}
-
-const fallbackTexts = new WeakMap<FallbackNumbers, string>();
-
-/** Numbers for missing params, as one text; callers keep one object for as long as its numbers hold. */
-function fallbackText(numbers: FallbackNumbers): string {
-  let text = fallbackTexts.get(numbers);
-  if (text === undefined) {
-    const { rate, capacity, inFlightMax, subjectRate, subjectCapacity } = numbers;
-    text = `${rate} ${capacity} ${inFlightMax} ${subjectRate} ${subjectCapacity}`;
-    fallbackTexts.set(numbers, text);
-  }
-  return text;
-}
-
-function time(nowUs: number | undefined): number | string {
-  return nowUs ?? '';
 }

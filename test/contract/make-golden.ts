@@ -53,6 +53,9 @@ const BASE: Params = {
   policyHash: 'a'.repeat(64),
   onRedisError: '',
   subject: '',
+  algorithm: '',
+  windowMs: 0,
+  cells: 0,
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };

@@ -37,6 +37,9 @@ export const CREATED = {
   policyHash: 'a'.repeat(64),
   onRedisError: '',
   subject: '',
+  algorithm: '',
+  windowMs: 0,
+  cells: 0,
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

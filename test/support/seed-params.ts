@@ -40,6 +40,9 @@ export const SEED: ParamChange = {
   policyHash: '',
   onRedisError: '',
   subject: '',
+  algorithm: '',
+  windowMs: 0,
+  cells: 0,
 };
 
 export interface SeedOptions {

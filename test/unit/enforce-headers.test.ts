@@ -13,6 +13,7 @@ function decision(fields: Partial<TakeDecision>): TakeDecision {
     reason: 'rate',
     limit: 'rate',
     remaining: 0,
+    delayMs: 0,
     retryAfterMs: 300,
     revision: 1,
     epoch: 1,

@@ -180,6 +180,9 @@ test('a fresh limiter gets the policy’s numbers, its bounds and its safe value
     heldBy: '',
     onRedisError: 'closed',
     subject: 'user:{userId}',
+    algorithm: '',
+    windowMs: 0,
+    cells: 0,
   });
 });
 
