@@ -88,9 +88,9 @@ test('a living process keeps to its part while a new one waits for its own', asy
   const { inFlight } = limiterKeys({ name });
   // Far ahead of Redis's clock: it lapses 3 s after it is seen, as one that asks again would not.
   const far = String((Date.now() + 60_000) * 1000);
-  await admin.hset(inFlight, { a: `1 1 1 ${far}`, b: `1 1 1 ${far}` });
+  await admin.hset(inFlight, { '!a': `1 1 1 ${far}`, '!b': `1 1 1 ${far}` });
   const api = limiter({ name, deadlineMs: 5_000 });
-  // Two places, two processes before it by name: there is no fair part for a third.
+  // Two places, and two processes that come before it by name: no fair part is left for a third.
   expect((await api.take()).reason).toBe('in_flight');
 });
 

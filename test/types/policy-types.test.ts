@@ -28,7 +28,11 @@ function errorsIn(files: string[]): string[] {
     execFileSync(process.execPath, [tsc, '-p', config], { encoding: 'utf8' });
     return [];
   } catch (error) {
-    return (error as { stdout: string }).stdout.split('\n').filter((line) => /error TS/.test(line));
+    const { stdout = '' } = error as { stdout?: string };
+    const found = stdout.split('\n').filter((line) => /error TS/.test(line));
+    // A compiler that could not run has found no errors either.
+    if (found.length === 0) throw error;
+    return found;
   } finally {
     rmSync(dir, { recursive: true });
   }
