@@ -6,15 +6,22 @@ export const bounds: Guard = ({ policy, sample, proposal, now }) => {
   // A person's value may lie below the minimum (a pin of 0): a trip under it must bring it back as it was.
   if (sample.inForce.held !== 'none') return passed('bounds', proposal);
   const limits = boundsOf(policy);
-  // A slow start climbs through what lies below the minimum.
+  // What lies below the minimum (a slow start, a pin let go) comes up to it, but not blindly.
+  const lift = (min: number, from: number) => (sample.traffic.fresh ? min : Math.min(min, from));
+  const leastClosed = lift(limits.rate.min, now.rate);
   const least =
-    proposal.state === 'recovering' ? Math.min(limits.probeRate, limits.rate.min) : limits.rate.min;
-  const rate = clamp(roundRate(finite(proposal.rate, now.rate)), least, limits.rate.max);
+    proposal.state === 'recovering' ? Math.min(limits.probeRate, leastClosed) : leastClosed;
+  // What nothing moves stays to the digit: rounding alone is no change.
+  const rounded =
+    proposal.rate === now.rate ? now.rate : roundRate(finite(proposal.rate, now.rate));
+  const rate = clamp(rounded, least, limits.rate.max);
   const wanted = Math.round(finite(proposal.inFlightMax, now.inFlightMax));
   const cap =
-    limits.inFlight === null ? wanted : clamp(wanted, limits.inFlight.min, limits.inFlight.max);
-  const lowered = rate < roundRate(proposal.rate) || cap < wanted;
-  const raised = rate > roundRate(proposal.rate) || cap > wanted;
+    limits.inFlight === null
+      ? wanted
+      : clamp(wanted, lift(limits.inFlight.min, now.inFlightMax), limits.inFlight.max);
+  const lowered = rate < rounded || cap < wanted;
+  const raised = rate > rounded || cap > wanted;
   const next = { ...proposal, rate, inFlightMax: cap };
   if (!lowered && !raised) return passed('bounds', next);
   const sentence = `rate kept in ${limits.rate.min} … ${limits.rate.max}/s${

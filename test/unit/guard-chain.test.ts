@@ -188,3 +188,16 @@ test('capacity follows the rate only when it has bounds', () => {
   expect(judge({ rate: 50 }, { policy: { bounds } }).decision.capacity).toBe(25);
   expect(judge({ rate: 200 }, { policy: { bounds } }).decision.capacity).toBe(80);
 });
+
+test('I4: what lies below the minimum comes up to it on fresh telemetry alone', () => {
+  const inForce = { target: { rate: 5, capacity: 50, inFlightMax: 1 } };
+  const blind = judge({}, { sample: { inForce, traffic: { fresh: false } } });
+  expect(blind.decision).toMatchObject({ rate: 5, inFlightMax: 1, change: false });
+  const seen = judge({}, { sample: { inForce } });
+  expect(seen.decision).toMatchObject({ rate: 20, inFlightMax: 2, change: true });
+});
+
+test('a number that nothing moves is not rounded: that would be a change without a cause', () => {
+  const target = { rate: 203.71, capacity: 50, inFlightMax: 24 };
+  expect(judge({}, { sample: { inForce: { target } } }).decision.change).toBe(false);
+});
