@@ -1,9 +1,16 @@
 /** Reading the audit log: pages of entries, newest first, by limiter, kind, actor, reason or time. Stage: actuate. */
+import { FlyballError } from '../errors.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { RedisClient } from './actuator.js';
-import { type Actor, parseEntry, type StoredEntry } from './entry.js';
+import {
+  type Actor,
+  isReadable,
+  readEntry,
+  type StoredEntry,
+  type UnreadableEntry,
+} from './entry.js';
 
-export type { StoredEntry } from './entry.js';
+export type { StoredEntry, UnreadableEntry } from './entry.js';
 export { type VerifyOptions, type VerifyReport, verifyAudit } from './verify.js';
 
 export interface ReadEntriesOptions {
@@ -24,6 +31,8 @@ export interface ReadEntriesOptions {
 export interface EntryPage {
   /** Newest first. */
   entries: StoredEntry[];
+  /** Those met on the way that cannot be read, newest first; filters do not apply to them. */
+  unreadable: UnreadableEntry[];
   /** Give it as `before` to read on; null at the oldest entry. */
   next: string | null;
 }
@@ -41,21 +50,22 @@ export async function readEntries(
   const oldest = sinceMs === undefined ? '-' : String(Math.floor(sinceMs));
   let from = options.before === undefined ? newestId(options.untilMs) : `(${options.before}`;
   const entries: StoredEntry[] = [];
+  const unreadable: UnreadableEntry[] = [];
   for (;;) {
     const page = await redis.xrevrange(key, from, oldest, 'COUNT', PAGE);
     for (const [id, fields] of page) {
-      const entry = parseEntry(id, fields);
-      if (!matches(entry, options)) continue;
-      entries.push(entry);
-      if (entries.length >= limit) return { entries, next: id };
+      const entry = readEntry(id, fields);
+      if (!isReadable(entry)) unreadable.push(entry);
+      else if (matches(entry, options)) entries.push(entry);
+      if (entries.length >= limit) return { entries, unreadable, next: id };
     }
     const last = page.at(-1);
-    if (page.length < PAGE || last === undefined) return { entries, next: null };
+    if (page.length < PAGE || last === undefined) return { entries, unreadable, next: null };
     from = `(${last[0]}`;
   }
 }
 
-/** The `change` entry of one revision (of the newest epoch that has it), or null. */
+/** The `change` entry of one revision (of the newest epoch that has it), or null. One that cannot be read is an error. */
 export async function findRevision(
   redis: RedisClient,
   address: LimiterAddress,
@@ -68,7 +78,17 @@ export async function findRevision(
     limit: 1,
     ...(epoch === undefined ? {} : { epoch }),
   });
-  return page.entries[0] ?? null;
+  const found = page.entries[0] ?? null;
+  const broken = page.unreadable.find(
+    (entry) => entry.revision === revision && (epoch === undefined || entry.epoch === epoch),
+  );
+  if (found === null && broken !== undefined) {
+    throw new FlyballError(
+      'FLYBALL_E_AUDIT_BROKEN',
+      `the audit entry of revision ${revision} (${broken.id}) cannot be read: ${broken.why}. \`flyball audit verify\` shows where the chain breaks; other revisions can be used.`,
+    );
+  }
+  return found;
 }
 
 function newestId(untilMs: number | undefined): string {

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { configure } from 'safe-stable-stringify';
 import type { DecideState, GuardVerdict, Sample } from '../decide/types.js';
-import { FlyballError } from '../errors.js';
 import type { SealedEntry } from '../redis/calls.js';
 import type { LimiterState, Mode } from '../redis/params.js';
 
@@ -80,31 +79,51 @@ export interface StoredEntry {
   body: EntryBody;
 }
 
-/** Stream fields → entry; fields or a body that cannot be read are an error that names the entry. */
-export function parseEntry(id: string, fields: readonly string[]): StoredEntry {
+/** An entry that was changed or cut short from outside, so that it cannot be read; what of it can. */
+export interface UnreadableEntry {
+  id: string;
+  /** From its fields, if they are there. */
+  epoch: number | null;
+  revision: number | null;
+  /** `its body is not JSON`. */
+  why: string;
+}
+
+export function isReadable(entry: StoredEntry | UnreadableEntry): entry is StoredEntry {
+  return !('why' in entry);
+}
+
+/** Stream fields → entry, or why it cannot be read: one broken entry must not hide the others. */
+export function readEntry(id: string, fields: readonly string[]): StoredEntry | UnreadableEntry {
   const field: Record<string, string> = {};
   for (let i = 0; i + 1 < fields.length; i += 2) field[fields[i]!] = fields[i + 1]!;
   const { kind, hash, prev, body: text } = field;
   const epoch = Number(field.epoch);
   const revision = Number(field.revision);
+  const broken = (why: string): UnreadableEntry => ({
+    id,
+    epoch: Number.isInteger(epoch) ? epoch : null,
+    revision: Number.isInteger(revision) ? revision : null,
+    why,
+  });
   if ((kind !== 'change' && kind !== 'note') || !hash || !prev || text === undefined) {
-    throw broken(id, 'its fields are not those of an audit entry');
+    return broken('its fields are not those of an audit entry');
   }
   if (!Number.isInteger(epoch) || !Number.isInteger(revision)) {
-    throw broken(id, 'its epoch or revision is not a number');
+    return broken('its epoch or revision is not a number');
   }
-  let body: EntryBody;
-  try {
-    body = JSON.parse(text) as EntryBody;
-  } catch {
-    throw broken(id, 'its body is not JSON');
-  }
+  const body = parsedBody(text);
+  if (body === null) return broken('its body is not a JSON object');
   return { id, kind, epoch, revision, hash, prev, text, body };
 }
 
-function broken(id: string, why: string): FlyballError {
-  return new FlyballError(
-    'FLYBALL_E_AUDIT_BROKEN',
-    `audit entry ${id} cannot be read: ${why}. \`flyball audit verify\` shows where the chain breaks.`,
-  );
+function parsedBody(text: string): EntryBody | null {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === 'object' && body !== null && !Array.isArray(body)
+      ? (body as EntryBody)
+      : null;
+  } catch {
+    return null;
+  }
 }

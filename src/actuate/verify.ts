@@ -2,7 +2,7 @@
 import { GENESIS_HASH } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { type RedisClient, readParams } from './actuator.js';
-import { entryHash, parseEntry, type StoredEntry } from './entry.js';
+import { entryHash, isReadable, readEntry } from './entry.js';
 
 export interface VerifyOptions {
   /** A head noted elsewhere (`hash` of an entry): the chain must hold it, and all before it is then proven. */
@@ -67,11 +67,9 @@ function createChain(limiter: string, anchor: string | undefined) {
   let anchored = anchor === GENESIS_HASH;
 
   function add(id: string, fields: readonly string[]): Fault | null {
-    let entry: StoredEntry;
-    try {
-      entry = parseEntry(id, fields);
-    } catch (error) {
-      return { id, revision: null, what: (error as Error).message };
+    const entry = readEntry(id, fields);
+    if (!isReadable(entry)) {
+      return { id, revision: entry.revision, what: `it cannot be read, ${entry.why}` };
     }
     const fault = (what: string): Fault => ({ id, revision: entry.revision, what });
     if (head === null) trimmed = entry.prev !== GENESIS_HASH;

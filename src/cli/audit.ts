@@ -1,9 +1,10 @@
 /** `flyball audit` and `flyball audit verify`: what changed, when, who and why; and proof that nobody edited it. Stage: cli. */
 import { Command } from 'commander';
-import { readEntries, type StoredEntry, verifyAudit } from '../actuate/audit.js';
+import { readEntries, verifyAudit } from '../actuate/audit.js';
+import { isReadable } from '../actuate/entry.js';
 import { EXIT } from '../errors.js';
 import type { LimiterAddress } from '../redis/keys.js';
-import { entryLines, entryRecord } from './entry-view.js';
+import { entryLines, entryRecord, unreadableLine } from './entry-view.js';
 import { parseSince, parseWhole } from './options.js';
 import type { CliIo } from './output.js';
 import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
@@ -74,22 +75,32 @@ async function showAudit(
       }),
     ),
   );
-  const entries = pages
-    .flatMap((page) => page.entries)
-    .sort((a, b) => byTime(b) - byTime(a))
-    .slice(0, flags.limit);
-  const more =
-    pages.some((page) => page.next !== null) ||
-    pages.reduce((sum, page) => sum + page.entries.length, 0) > entries.length;
+  const all = pages.flatMap((page, i) =>
+    [...page.entries, ...page.unreadable].map((entry) => ({ entry, name: addresses[i]!.name })),
+  );
+  const shown = all.sort((a, b) => byTime(b.entry) - byTime(a.entry)).slice(0, flags.limit);
+  const more = pages.some((page) => page.next !== null) || all.length > shown.length;
   if (io.flags.json) {
-    io.json({ entries: entries.map((entry) => entryRecord(entry, flags.full === true)), more });
+    io.json({
+      entries: shown.flatMap(({ entry }) =>
+        isReadable(entry) ? [entryRecord(entry, flags.full === true)] : [],
+      ),
+      unreadable: shown.flatMap(({ entry, name }) =>
+        isReadable(entry) ? [] : [{ limiter: name, ...entry }],
+      ),
+      more,
+    });
     return;
   }
   const withLimiter = limiter === undefined && addresses.length > 1;
-  for (const entry of entries) {
-    io.out(entryLines(io.c, entry, { columns: io.columns, withLimiter }));
+  for (const { entry, name } of shown) {
+    io.out(
+      isReadable(entry)
+        ? entryLines(io.c, entry, { columns: io.columns, withLimiter })
+        : unreadableLine(io.c, entry, withLimiter ? name : ''),
+    );
   }
-  if (entries.length === 0) {
+  if (shown.length === 0) {
     const what =
       limiter === undefined ? 'No limiter has entries' : `${clean(limiter)} has no entries`;
     io.say(`${what}${flags.since ? ' that new' : ''}.`);
@@ -131,7 +142,7 @@ async function verify(
   if (reports.length === 0) io.say('No limiter is known here: there is nothing to verify.');
 }
 
-function byTime(entry: StoredEntry): number {
+function byTime(entry: { id: string }): number {
   const [ms = '0', n = '0'] = entry.id.split('-');
   return Number(ms) + Number(n) / 1e6;
 }

@@ -1,5 +1,5 @@
 /** An audit entry as lines for a person and as a record for a program. Pure. Stage: cli. */
-import type { StoredEntry } from '../actuate/audit.js';
+import type { StoredEntry, UnreadableEntry } from '../actuate/audit.js';
 import type { EntryValues } from '../actuate/entry.js';
 import type { Colours } from './output.js';
 import { clean, localTime, number } from './text.js';
@@ -23,6 +23,15 @@ export function entryLines(
     .join('  ');
   const told = wrap(toldSentence(body), options.columns - 7);
   return [first, ...told.map((line) => `       ${c.dim(line)}`)].join('\n');
+}
+
+/** An entry that cannot be read still stands in its place. */
+export function unreadableLine(c: Colours, entry: UnreadableEntry, limiter: string): string {
+  const label = entry.revision === null ? '?' : `r${entry.revision}`;
+  const at = localTime(Number.parseInt(entry.id, 10));
+  const name = limiter === '' ? '' : `${clean(limiter)}  `;
+  const told = `entry ${clean(entry.id)} cannot be read: ${entry.why}; flyball audit verify`;
+  return `${c.bold(label.padEnd(7))}${c.dim(at)}  ${name}${c.red('unreadable')}  ${told}`;
 }
 
 /** For `--json`: the hashed body as it is, beside the chain's own fields; `full` adds the law's inputs. */

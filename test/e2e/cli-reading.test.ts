@@ -237,6 +237,31 @@ describe('audit and explain', () => {
     expect(fields.length).toBeGreaterThan(0);
   });
 
+  test('an entry that cannot be read stands in its place; audit and rollback go past it', async () => {
+    await run('pin checkout --rate 80 --yes');
+    await run('release checkout --yes');
+    const rows = await redis.xrange(keys.audit, '-', '+');
+    await redis.del(keys.audit);
+    for (const [i, [id, fields]] of rows.entries()) {
+      if (i === 1) fields[fields.indexOf('body') + 1] = '{';
+      await redis.xadd(keys.audit, id, ...fields);
+    }
+    const broken = rows[1]![0];
+    const shown = (await run('audit checkout')).stdout;
+    expect(shown.match(/^r\d+/gm)).toEqual(['r3', 'r2', 'r1']);
+    expect(shown).toContain(`unreadable  entry ${broken} cannot be read`);
+    expect(parse((await run('audit checkout --json')).stdout)).toMatchObject({
+      entries: [{ revision: 3 }, { revision: 1 }],
+      unreadable: [{ limiter: 'checkout', id: broken, revision: 2 }],
+    });
+    expect((await run('rollback checkout 1 --yes')).code).toBe(0);
+    expect(await run('rollback checkout 2 --yes')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('FLYBALL_E_AUDIT_BROKEN'),
+    });
+    expect((await run('audit verify')).stdout).toContain(broken);
+  });
+
   test("explain of a person's verb says who wrote it; of an unknown revision what to do", async () => {
     await run('pin checkout --rate 80 --yes');
     const shown = await run('explain checkout 2');

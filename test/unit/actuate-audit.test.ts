@@ -192,3 +192,47 @@ test('I2: any edit of one byte, and any entry left out, is found at that place',
     { numRuns: 60 },
   );
 });
+
+test('an entry that cannot be read hides no other: it is told apart, verify names it, other revisions can be had', async () => {
+  const all = await redis.xrange(keys.audit, '-', '+');
+  const fifth = all.findIndex(([, f]) => get(f, 'kind') === 'change' && get(f, 'revision') === '5');
+  const [id] = all[fifth]!;
+  await tamper((fields, index) => (index === fifth ? set(fields, 'body', '{"v":1,') : fields));
+  const page = await readEntries(redis, address, { limit: 100 });
+  expect(page.entries).toHaveLength(9);
+  expect(page.unreadable).toEqual([
+    { id, epoch: expect.any(Number), revision: 5, why: 'its body is not a JSON object' },
+  ]);
+  expect((await findRevision(redis, address, 4))?.revision).toBe(4);
+  await expect(findRevision(redis, address, 5)).rejects.toMatchObject({
+    code: 'FLYBALL_E_AUDIT_BROKEN',
+    message: expect.stringContaining(id),
+  });
+  const report = await verifyAudit(redis, address);
+  expect(report).toMatchObject({ verdict: 'broken', fault: { id, revision: 5 } });
+  expect(report.sentence).toContain('cannot be read, its body is not a JSON object');
+});
+
+test.each(['null', '[]', '"x"', '7'])(
+  'a body that is %s is unreadable, not a crash',
+  async (body) => {
+    await redis.xadd(
+      keys.audit,
+      '*',
+      'kind',
+      'change',
+      'epoch',
+      '1',
+      'revision',
+      '99',
+      'hash',
+      'x',
+      'prev',
+      'y',
+      'body',
+      body,
+    );
+    const page = await readEntries(redis, address, { actor: 'person' });
+    expect(page.unreadable.map((entry) => entry.revision)).toEqual([99]);
+  },
+);
