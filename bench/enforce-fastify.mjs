@@ -1,0 +1,96 @@
+/** Requests a second of one Fastify route: without a limiter, with Flyball, with @fastify/rate-limit on Redis. */
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import rateLimit from '@fastify/rate-limit';
+import fastify from 'fastify';
+import { flyball } from '../dist/enforce/middleware/fastify.js';
+import { managedLimiter } from './limiter.mjs';
+import { interleaved } from './load.mjs';
+import { median, target } from './report.mjs';
+
+const ROUNDS = 7;
+const MEASURE_MS = 500;
+const CONNECTIONS = 64;
+const LIMIT = 1e6;
+const BARE = 'no limiter';
+const PEERS = ['@fastify/rate-limit', '@fastify/rate-limit, auto-pipelined'];
+
+export async function fastifyPart(server) {
+  const limiter = await managedLimiter(server.connect(), 'http', {
+    perSubject: { subject: 'u:{id}', rate: 1e5, capacity: LIMIT },
+  });
+  const peer = (redis) => ({
+    plugin: rateLimit,
+    options: {
+      max: LIMIT,
+      timeWindow: 1_000_000,
+      redis,
+      keyGenerator: (request) => request.headers['x-user'],
+    },
+  });
+  const limited = {
+    plugin: flyball,
+    options: { limiter, attributes: (request) => ({ id: request.headers['x-user'] }) },
+  };
+  const apps = [
+    await listen(BARE, null),
+    await listen('flyball', limited),
+    await listen(PEERS[0], peer(server.connect())),
+    await listen(PEERS[1], peer(server.connect({ enableAutoPipelining: true }))),
+  ];
+  // The load comes from a process of its own: what is measured is the server's.
+  const load = fork(join(import.meta.dirname, 'http-load.mjs'), { stdio: 'inherit' });
+  const ask = (port, ms) =>
+    new Promise((ok, no) => {
+      load.once('message', ok);
+      load.once('exit', (code) => no(new Error(`bench: the load ended with ${code}`)));
+      load.send({ port, ms, connections: CONNECTIONS });
+    });
+  try {
+    for (const { port } of apps) await ask(port, 1000);
+    const runs = await interleaved(apps, ROUNDS, ({ port }) => ask(port, MEASURE_MS));
+    return resultOf(apps, runs);
+  } finally {
+    load.removeAllListeners('exit');
+    load.kill();
+    for (const { app } of apps) await app.close();
+    await limiter.close();
+  }
+}
+
+async function listen(name, limit) {
+  const app = fastify();
+  if (limit) await app.register(limit.plugin, limit.options);
+  app.get('/', async () => ({ ok: true }));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  return { name, app, port: app.server.address().port };
+}
+
+function resultOf(apps, runs) {
+  const of = (name, field) => median(runs.get(name).map((run) => run[field]));
+  const against = (a, b) =>
+    median(runs.get(a).map((run, i) => run.perSecond / runs.get(b)[i].perSecond));
+  const faster = against(PEERS[1], PEERS[0]) > 1 ? PEERS[1] : PEERS[0];
+  const bad = apps.reduce(
+    (sum, { name }) => sum + runs.get(name).reduce((n, run) => n + run.bad, 0),
+    0,
+  );
+  return {
+    tables: [
+      {
+        title: `Fastify, ${CONNECTIONS} connections, ${ROUNDS} rounds; ${bad} answers were not 200`,
+        columns: ['', 'requests/s', '÷ no limiter'],
+        rows: apps.map(({ name }) => [name, of(name, 'perSecond'), against(name, BARE)]),
+      },
+    ],
+    targets: [
+      target('Fastify: requests/s kept, exact', against('flyball', BARE), '>=', 0.75),
+      target(
+        `Fastify: requests/s ÷ the better setting (${faster})`,
+        against('flyball', faster),
+        '>=',
+        1.15,
+      ),
+    ],
+  };
+}
