@@ -1,12 +1,12 @@
 /** Connections against a real server: name, password kept out of errors, hot path fails at once, bounded waits. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { awaitRedis, connect } from '../../src/redis/connect.js';
 import { VERSION } from '../../src/version.js';
 import { freePort, startRedis, type TestRedis } from '../support/redis-server.js';
+import { tempFolder } from '../support/temp-folder.js';
 
 let server: TestRedis;
 const open: Redis[] = [];
@@ -34,7 +34,7 @@ describe('connect', () => {
   });
 
   test('takes the password from a file when the URL has none', async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'flyball-pw-')), 'pw');
+    const file = join(tempFolder('pw'), 'pw');
     writeFileSync(file, 'hunter2\n');
     const env = { FLYBALL_REDIS_URL: server.url, FLYBALL_REDIS_PASSWORD_FILE: file };
     expect(await track(connect({ env, name: 'daemon' })).ping()).toBe('PONG');

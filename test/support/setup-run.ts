@@ -1,9 +1,9 @@
 /** Runs set-up in a made-up machine: a PATH of chosen programs, a fake apt that does what Debian's does. */
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { tempFolder } from './temp-folder.js';
 
 const SCRIPTS = fileURLToPath(new URL('../../scripts', import.meta.url));
 const TOOLS = ['sh', 'grep', 'sed', 'cat', 'rm', 'chmod', 'ln', 'touch', 'sleep'];
@@ -27,7 +27,7 @@ export interface SetupRun {
 }
 
 export function newMachine(): Machine {
-  const root = mkdtempSync(join(tmpdir(), 'flyball-setup-'));
+  const root = tempFolder('setup');
   const [bin, etc, policy] = [join(root, 'bin'), join(root, 'etc'), join(root, 'policy-rc.d')];
   for (const dir of [
     bin,

@@ -1,11 +1,11 @@
 /** Which Redis is found, how URLs are read, and that no password is shown. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { environmentAuth, parseRedisUrl, resolveRedis } from '../../src/redis/locate.js';
+import { tempFolder } from '../support/temp-folder.js';
 
-const folder = () => mkdtempSync(join(tmpdir(), 'flyball-locate-'));
+const folder = () => tempFolder('locate');
 
 describe('resolveRedis', () => {
   test('an explicit URL leads over the environment, which leads over redis.json', () => {

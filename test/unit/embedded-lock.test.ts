@@ -1,12 +1,12 @@
 /** The folder lock: one at a time, dead holders passed over, a living one waited for and named. */
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withFolderLock } from '../../src/redis/folder-lock.js';
 import { identityOf, isAlive, ownIdentity } from '../../src/redis/process-identity.js';
+import { tempFolder } from '../support/temp-folder.js';
 
-const folder = () => mkdtempSync(join(tmpdir(), 'flyball-lock-'));
+const folder = () => tempFolder('lock');
 const turn = () => new Promise((ok) => setImmediate(ok));
 
 test('many that ask at once run one after another, over a dead holder', async () => {
