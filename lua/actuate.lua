@@ -17,7 +17,7 @@
 --   create      1: the params are missing and are created
 --   newEpoch    empty, or a higher epoch to begin: writes were lost
 --   cause       law | breaker | policy | person | settle | schedule
---   refloor     empty | `empty` | `full`: what buckets hold after this write
+--   refloor     empty | `empty` | `full` | a share 0 to 1: the part of the capacity that buckets hold after this write
 --   leaseMs     how long this write keeps the autopilot's word
 --   prev        hash of the audit entry before this one
 --   hash        hash of this audit entry
@@ -47,7 +47,8 @@
 local now = now_us(ARGV[1])
 local authority, owner, token = ARGV[2], ARGV[3], ARGV[4]
 local epoch, revision = count(ARGV[5]), count(ARGV[6])
-local create, new_epoch, cause, refloor = ARGV[7] == '1', count(ARGV[8]), ARGV[9], ARGV[10]
+local create, new_epoch, cause = ARGV[7] == '1', count(ARGV[8]), ARGV[9]
+local refloor = REFLOOR[ARGV[10]] or within(ARGV[10], 0, 1)
 local lease_ms = within(ARGV[11], 0, LEASE_MAX_MS)
 local prev, hash, body = ARGV[12], ARGV[13], ARGV[14]
 local checkpoint, policy_hash, policy_json = ARGV[15], ARGV[16], ARGV[17]
@@ -68,6 +69,7 @@ if not now or not epoch or not revision or not lease_ms or (authority == 'lease'
   or not (new_epoch or ARGV[8] == '') then
   return refuse('invalid', 'nowUs, epoch, revision, newEpoch and leaseMs are numbers, leaseMs of a lease above 0')
 end
+if not refloor and ARGV[10] ~= '' then return refuse('invalid', 'refloor is empty, full or a share from 0 to 1') end
 if create and before then return refuse('exists', 'the params are there already') end
 if not create and not before then return refuse('invalid', 'the params are missing: create them') end
 if authority == 'lease' then

@@ -39,6 +39,10 @@ local function normalise_open(p, e, changed, now)
   if trip and e and not changed.generation then p.generation = p.generation + 1 end
 end
 
+-- Shares of the capacity by name.
+local REFLOOR = { empty = 0, full = 1 }
+
+-- `refloor`: the share of their capacity that buckets hold at most after this write, or nil.
 local function set_floors(before, p, e, refloor)
   if p.accrued > REBASE_AT then p.accrued, p.floor = 0, 0 end
   if p.subjectAccrued > REBASE_AT then p.subjectAccrued, p.subjectFloor = 0, 0 end
@@ -46,9 +50,9 @@ local function set_floors(before, p, e, refloor)
   p.keptMs, shorter = kept_ms(p.keptMs, bucket_ttl_ms(p))
   p.subjectKeptMs, subject_shorter = kept_ms(p.subjectKeptMs, subject_ttl_ms(p))
   if not before then
-    local empty = refloor == 'empty' or p.state ~= 'closed'
-    p.floor = empty and p.accrued or p.accrued - p.capacity
-    p.subjectFloor = refloor == 'empty' and p.subjectAccrued or p.subjectAccrued - p.subjectCapacity
+    local share = refloor or 1
+    p.floor = p.accrued - (p.state == 'closed' and share or 0) * p.capacity
+    p.subjectFloor = p.subjectAccrued - share * p.subjectCapacity
     return
   end
   -- A clock that was set back: a floor never lies ahead of it.
@@ -65,11 +69,15 @@ local function set_floors(before, p, e, refloor)
     end
   end
   local trip_or_reset = p.state == 'open' or e.state == 'open'
-  if refloor == 'empty' or trip_or_reset or shorter or (p.rate == 0 and before.rate > 0) then
+  if refloor and refloor < 1 then p.floor = math.max(p.floor, p.accrued - refloor * room) end
+  if trip_or_reset or shorter or (p.rate == 0 and before.rate > 0) then
     p.floor = p.accrued
   end
   local stands = p.subjectFollow == 1 and p.rate == 0 and before.rate > 0
-  if p.subjectRate >= 0 and (refloor == 'empty' or stands
+  if p.subjectRate >= 0 and refloor and refloor < 1 then
+    p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - refloor * p.subjectCapacity)
+  end
+  if p.subjectRate >= 0 and (stands
     or (before.subjectRate >= 0 and subject_shorter)) then
     p.subjectFloor = p.subjectAccrued
   end

@@ -28,7 +28,7 @@ export interface WriteRequest {
   newEpoch?: number;
   change: ParamChange;
   cause: ActuateCall['cause'];
-  refloor?: 'empty' | 'full';
+  refloor?: 'empty' | 'full' | number;
   actor: Actor;
   /** Reason code, e.g. `law_cut`, `rollback`. */
   reason: string;

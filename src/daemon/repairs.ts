@@ -41,7 +41,7 @@ function lostWrites(
   return {
     change: {},
     newEpoch: Math.max(last.epoch + 1, Math.floor(nowMs)),
-    ...(policy.limiter.coldStart === 'empty' ? { refloor: 'empty' as const } : {}),
+    ...(policy.limiter.coldStart === 'full' ? {} : { refloor: policy.limiter.coldStart }),
     cause: 'settle',
     reason: 'writes_lost',
     sentence: `Redis holds revision ${params.revision} of epoch ${params.epoch}, but revision ${last.revision} of epoch ${last.epoch} had been in force: writes were lost, as in a failover. A new epoch begins with what it holds.`,

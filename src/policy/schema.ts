@@ -81,8 +81,16 @@ export const limiterSchema = z.strictObject({
   window: time({ min: 1, max: 31_622_400_000 }).optional(),
   /** Cells of a sliding counter: what was taken returns up to window ÷ cells late. Default 6. */
   cells: number('cells', { min: 1, max: 1000, whole: true }).optional(),
-  /** What fills buckets after Redis lost them. Default 'full'. */
-  coldStart: z.enum(['full', 'empty']).default('full'),
+  /** What buckets hold after Redis lost them: 'full', 'empty', or a share of the capacity, 0 to 1. Default 'full'. */
+  coldStart: z
+    .custom<'full' | 'empty' | number>(
+      (value) =>
+        value === 'full' ||
+        value === 'empty' ||
+        (typeof value === 'number' && value >= 0 && value <= 1),
+      { error: (issue) => refuse(issue.input, "'full', 'empty' or a share from 0 to 1 (0.25)") },
+    )
+    .default('full'),
 });
 
 const telemetrySignal = z.discriminatedUnion('stat', [

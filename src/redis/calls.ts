@@ -124,7 +124,7 @@ export interface ActuateCall {
   /** What may pass a hold: `law` and `schedule` are refused while frozen or pinned, `breaker` unless it is held too. */
   cause: 'law' | 'breaker' | 'policy' | 'person' | 'settle' | 'schedule';
   /** Share of the capacity new and existing buckets hold after this write: set for cold starts and lowered rates. */
-  refloor?: 'empty' | 'full';
+  refloor?: 'empty' | 'full' | number;
   entry: SealedEntry;
   /** Law state to checkpoint, JSON ≤ 4 KB. */
   checkpoint?: string;

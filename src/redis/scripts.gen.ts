@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '2d5fd789181a77c5e01921aa62cd0ab3ae12218a',
+  sha: 'dd91c08014754ff1af4d672f0a69cd4e98db648c',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -455,6 +455,7 @@ local function normalise_open(p, e, changed, now)\n\
   end\n\
   if trip and e and not changed.generation then p.generation = p.generation + 1 end\n\
 end\n\
+local REFLOOR = { empty = 0, full = 1 }\n\
 local function set_floors(before, p, e, refloor)\n\
   if p.accrued > REBASE_AT then p.accrued, p.floor = 0, 0 end\n\
   if p.subjectAccrued > REBASE_AT then p.subjectAccrued, p.subjectFloor = 0, 0 end\n\
@@ -462,9 +463,9 @@ local function set_floors(before, p, e, refloor)\n\
   p.keptMs, shorter = kept_ms(p.keptMs, bucket_ttl_ms(p))\n\
   p.subjectKeptMs, subject_shorter = kept_ms(p.subjectKeptMs, subject_ttl_ms(p))\n\
   if not before then\n\
-    local empty = refloor == 'empty' or p.state ~= 'closed'\n\
-    p.floor = empty and p.accrued or p.accrued - p.capacity\n\
-    p.subjectFloor = refloor == 'empty' and p.subjectAccrued or p.subjectAccrued - p.subjectCapacity\n\
+    local share = refloor or 1\n\
+    p.floor = p.accrued - (p.state == 'closed' and share or 0) * p.capacity\n\
+    p.subjectFloor = p.subjectAccrued - share * p.subjectCapacity\n\
     return\n\
   end\n\
   p.floor = math.min(p.floor, p.accrued)\n\
@@ -479,11 +480,15 @@ local function set_floors(before, p, e, refloor)\n\
     end\n\
   end\n\
   local trip_or_reset = p.state == 'open' or e.state == 'open'\n\
-  if refloor == 'empty' or trip_or_reset or shorter or (p.rate == 0 and before.rate > 0) then\n\
+  if refloor and refloor < 1 then p.floor = math.max(p.floor, p.accrued - refloor * room) end\n\
+  if trip_or_reset or shorter or (p.rate == 0 and before.rate > 0) then\n\
     p.floor = p.accrued\n\
   end\n\
   local stands = p.subjectFollow == 1 and p.rate == 0 and before.rate > 0\n\
-  if p.subjectRate >= 0 and (refloor == 'empty' or stands\n\
+  if p.subjectRate >= 0 and refloor and refloor < 1 then\n\
+    p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - refloor * p.subjectCapacity)\n\
+  end\n\
+  if p.subjectRate >= 0 and (stands\n\
     or (before.subjectRate >= 0 and subject_shorter)) then\n\
     p.subjectFloor = p.subjectAccrued\n\
   end\n\
@@ -491,7 +496,8 @@ end\n\
 local now = now_us(ARGV[1])\n\
 local authority, owner, token = ARGV[2], ARGV[3], ARGV[4]\n\
 local epoch, revision = count(ARGV[5]), count(ARGV[6])\n\
-local create, new_epoch, cause, refloor = ARGV[7] == '1', count(ARGV[8]), ARGV[9], ARGV[10]\n\
+local create, new_epoch, cause = ARGV[7] == '1', count(ARGV[8]), ARGV[9]\n\
+local refloor = REFLOOR[ARGV[10]] or within(ARGV[10], 0, 1)\n\
 local lease_ms = within(ARGV[11], 0, LEASE_MAX_MS)\n\
 local prev, hash, body = ARGV[12], ARGV[13], ARGV[14]\n\
 local checkpoint, policy_hash, policy_json = ARGV[15], ARGV[16], ARGV[17]\n\
@@ -509,6 +515,7 @@ if not now or not epoch or not revision or not lease_ms or (authority == 'lease'
   or not (new_epoch or ARGV[8] == '') then\n\
   return refuse('invalid', 'nowUs, epoch, revision, newEpoch and leaseMs are numbers, leaseMs of a lease above 0')\n\
 end\n\
+if not refloor and ARGV[10] ~= '' then return refuse('invalid', 'refloor is empty, full or a share from 0 to 1') end\n\
 if create and before then return refuse('exists', 'the params are there already') end\n\
 if not create and not before then return refuse('invalid', 'the params are missing: create them') end\n\
 if authority == 'lease' then\n\

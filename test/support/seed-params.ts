@@ -49,7 +49,7 @@ export interface SeedOptions {
   /** Default 1 000 000; must lie above every epoch of the audit log. */
   epoch?: number;
   revision?: number;
-  refloor?: 'empty' | 'full';
+  refloor?: 'empty' | 'full' | number;
   policy?: { hash: string; json: string };
   /** Redis time (µs) instead of TIME. */
   nowUs?: number;
@@ -89,7 +89,7 @@ export async function seedParams(
 
 export interface ChangeOptions {
   cause?: 'law' | 'breaker' | 'policy' | 'person' | 'settle' | 'schedule';
-  refloor?: 'empty' | 'full';
+  refloor?: 'empty' | 'full' | number;
   nowUs?: number;
 }
 
