@@ -69,7 +69,7 @@ export function createShares(options: SharesOptions): Shares {
       });
       const receivedMs = clock.monotonicMs();
       time.learn(reply.nowUs, sentMs, receivedMs);
-      if (reply.share > 0) hadShare = true;
+      if (reports && reply.share > 0) hadShare = true;
       const share = hadShare || reply.fair < 1 ? reply.share : FIRST_PLACES;
       if (reports || !inFlight.reports) inFlight.setShare(share, sentMs);
       if (reports) settle(reply.share < reply.fair);
