@@ -169,7 +169,8 @@ function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: nu
   let points = agePoints(listIn(before, 'points'), sample.dtMs);
   const settled = sinceMoveMs >= traffic.ageMs + 0.9 * traffic.intervalMs;
   if (traffic.fresh && capBinds && drained && settled) {
-    points = addPoint(points, clamp(observed, 0.7 * inForce, inForce), traffic.okRate);
+    const at = clamp(observed, 0.7 * inForce, inForce);
+    points = addPoint(points, at, traffic.okRate, traffic.answers);
   }
   const slope = responseSlope(points, inForce);
   const lift = clamp((slope - TUNING.liftFrom) / (1 - TUNING.liftFrom), 0, 1);

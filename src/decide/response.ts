@@ -20,6 +20,13 @@ export const RESPONSE = {
   /** Time constant of forgetting. */
   forgetMs: 30_000,
   points: 16,
+  /** Points nearer than this (log) are of one cap. */
+  same: 0.03,
+  /** A jump of ln X beyond this, and beyond so many standard deviations of the count, is not noise. */
+  jump: 0.3,
+  deviations: 3,
+  /** No response is steeper than this: throughput does not fall by more than the cap did. */
+  steepest: 1.5,
 };
 
 /** Triples [ln N, ln X, ageMs], newest last, flat: plain JSON. */
@@ -34,17 +41,35 @@ export function agePoints(points: Points, dtMs: number): number[] {
   return out;
 }
 
-/** Adds a point; one at nearly the same cap is averaged in, so that the list spans what was tried. */
-export function addPoint(points: Points, inFlight: number, throughput: number): number[] {
+/**
+ * Adds a point; one at nearly the same cap is averaged in, so that the list spans what was tried. A point that no
+ * response explains says that the service itself has changed: what was learnt of the old one is dropped.
+ */
+export function addPoint(
+  points: Points,
+  inFlight: number,
+  throughput: number,
+  answers = Number.POSITIVE_INFINITY,
+): number[] {
   if (!(inFlight > 0) || !(throughput > 0)) return [...points];
   const n = Math.log(inFlight);
   const x = Math.log(throughput);
   const last = points.length - 3;
-  if (last >= 0 && Math.abs(points[last]! - n) < 0.03) {
+  if (last < 0 || changed(n - points[last]!, x - points[last + 1]!, answers)) {
+    return [short(n), short(x), 0];
+  }
+  if (Math.abs(points[last]! - n) < RESPONSE.same) {
     const merged = 0.6 * points[last + 1]! + 0.4 * x;
     return [...points.slice(0, last), n, short(merged), 0];
   }
   return [...points, short(n), short(x), 0].slice(-3 * RESPONSE.points);
+}
+
+/** Is the step from one point to the next more than a cap can do? A fall while the cap rises it can: collapse. */
+function changed(stepN: number, stepX: number, answers: number): boolean {
+  const noise = Math.max(RESPONSE.jump, RESPONSE.deviations / Math.sqrt(Math.max(1, answers)));
+  if (Math.abs(stepN) < RESPONSE.same) return Math.abs(stepX) > noise;
+  return Math.sign(stepN) * stepX > RESPONSE.steepest * Math.abs(stepN) + noise;
 }
 
 export function responseSlope(points: Points, inFlight: number): number {
