@@ -2,10 +2,11 @@
 
 import type { LoadedPolicy } from '../policy/load.js';
 import type { ActuateReply, Authority } from '../redis/calls.js';
+import { effective, settled } from '../redis/effective.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { entryValues, type RedisClient, readParams, write } from './actuator.js';
-import { adoptedParams, createdParams, standing } from './adopted-params.js';
+import { adoptedParams, createdParams } from './adopted-params.js';
 import { readEntries } from './audit.js';
 import type { Actor, EntryValues } from './entry.js';
 
@@ -120,7 +121,7 @@ async function change(
     if (stored === 1) return { status: 'unchanged' };
   }
   const adopted = adoptedParams(loaded, params, nowUs / 1000);
-  const now = { ...params, ...standing(params, nowUs / 1000) };
+  const now = { ...params, ...settled(params, effective(params, nowUs / 1000)) };
   const reply = await write(
     redis,
     address,

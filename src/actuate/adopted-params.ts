@@ -2,7 +2,7 @@
 import { capacityFor, clamp } from '../decide/bounds.js';
 import type { LoadedPolicy } from '../policy/load.js';
 import { paramsFromPolicy } from '../policy/params.js';
-import { effective } from '../redis/effective.js';
+import { effective, settled } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
 
 const UNTOUCHED: ParamChange = {
@@ -66,7 +66,7 @@ export function adoptedParams(
   nowMs: number,
 ): { change: ParamChange; sentence: string; goesLower: boolean } {
   const { policy } = loaded;
-  const { state, rate, inFlightMax } = standing(params, nowMs);
+  const { state, rate, inFlightMax } = settled(params, effective(params, nowMs));
   const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash };
   const { openForMs } = change;
   for (const field of NOT_THE_POLICYS) delete change[field];
@@ -103,19 +103,6 @@ export function adoptedParams(
     goesLower: lowest(change) < lowest(params),
     sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}.`,
   };
-}
-
-/**
- * What time has made of the stored values: an open time that is over, a glide on its way. The script settles
- * the same.
- */
-export function standing(
-  params: Params,
-  nowMs: number,
-): Pick<Params, 'state' | 'rate' | 'inFlightMax'> {
-  const now = effective(params, nowMs);
-  const { rate, inFlightMax } = now.gliding ? now : params;
-  return { state: now.state, rate, inFlightMax };
 }
 
 /** A hold is active until its time, or until a person ends it (-1). */

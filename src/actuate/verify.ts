@@ -1,6 +1,7 @@
 /** Proof of the audit log: every hash, link and revision, read oldest to newest in flat memory. Stage: actuate. */
 import { GENESIS_HASH } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { isOlder } from '../redis/write-order.js';
 import { type RedisClient, readParams } from './actuator.js';
 import { entryHash, isReadable, readEntry } from './entry.js';
 
@@ -115,7 +116,7 @@ function createChain(limiter: string, anchor: string | undefined) {
 
   /** What only the end shows: entries cut off at the newest side, or an anchor that never came. */
   function end(params: { epoch: number; revision: number } | null): Fault | null {
-    if (params !== null && isBefore(lastChange, params)) {
+    if (params !== null && (lastChange === null || isOlder(lastChange, params))) {
       return {
         id: null,
         revision: params.revision,
@@ -163,11 +164,4 @@ function createChain(limiter: string, anchor: string | undefined) {
   }
 
   return { add, end, report };
-}
-
-function isBefore(
-  a: { epoch: number; revision: number } | null,
-  b: { epoch: number; revision: number },
-): boolean {
-  return a === null || a.epoch < b.epoch || (a.epoch === b.epoch && a.revision < b.revision);
 }

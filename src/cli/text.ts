@@ -1,4 +1,5 @@
 /** Text that came from outside, made safe and short for a terminal; numbers and times as people read them. Stage: cli. */
+import { closest as nearest, third } from '../closest.js';
 
 // C0, DEL, C1, zero-width and direction marks, line and paragraph separators: none may reach a terminal raw.
 const UNSAFE = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
@@ -85,33 +86,8 @@ export function clockTime(ms: number): string {
   return localTime(ms).slice(11);
 }
 
-/** Closest of `names` within a third of the word's length (Damerau–Levenshtein), or undefined. */
+/** The one of `names` that a mistyped word most resembles, or undefined. */
 export function closest(word: string, names: readonly string[]): string | undefined {
-  let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
-  for (const name of names) {
-    const d = distance(word, name);
-    if (d < bestDistance) {
-      bestDistance = d;
-      best = name;
-    }
-  }
-  return best;
-}
-
-function distance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 8) return 99;
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      let d = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, rows[i - 1]![j - 1]! + same);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        d = Math.min(d, rows[i - 2]![j - 2]! + 1);
-      row.push(d);
-    }
-    rows.push(row);
-  }
-  return rows[a.length]![b.length]!;
+  const most = third(word.length, 2);
+  return nearest(word, names, () => most)?.name;
 }

@@ -1,6 +1,7 @@
 /** What a daemon is told by its environment: flags over environment over defaults, checked as a whole. Stage: daemon. */
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { closest, third } from '../closest.js';
 import { FlyballError } from '../errors.js';
 import { DEFAULT_PREFIX } from '../redis/keys.js';
 
@@ -81,9 +82,9 @@ export function readConfig(
   for (const key of Object.keys(env)) {
     if (!key.startsWith('FLYBALL_') || known.includes(key)) continue;
     if (INJECTED.test(key) || /^(tcp|udp):\/\//.test(env[key] ?? '')) continue;
-    const near = nearest(key, known);
+    const near = closest(key, known, () => third(key.length))?.name;
     faults.push(
-      `${key} is not a setting.${near === null ? ` Known: ${known.join(', ')}.` : ` Did you mean ${near}?`}`,
+      `${key} is not a setting.${near === undefined ? ` Known: ${known.join(', ')}.` : ` Did you mean ${near}?`}`,
     );
   }
   const parsed = z.object(FIELDS).safeParse(env);
@@ -122,31 +123,4 @@ export function readConfig(
 
 function invalid(faults: readonly string[]): FlyballError {
   return new FlyballError('FLYBALL_E_CONFIG_INVALID', faults.join('\n'));
-}
-
-/** The known name within a third of its length in edits, or null. */
-function nearest(key: string, known: readonly string[]): string | null {
-  let best: string | null = null;
-  let bestEdits = Math.floor(key.length / 3) + 1;
-  for (const candidate of known) {
-    const edits = editDistance(key, candidate);
-    if (edits < bestEdits) {
-      best = candidate;
-      bestEdits = edits;
-    }
-  }
-  return best;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, change));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

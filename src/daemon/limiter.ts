@@ -7,12 +7,12 @@ import { createEstimateState, type EstimateState, estimate } from '../estimate/e
 import type { Logger } from '../log.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
+import { isOlder } from '../redis/write-order.js';
 import type { Metrics } from '../report/metrics.js';
 import { reportInForce } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
 import { readAdopted } from './adopted.js';
 import { createLeader } from './leader.js';
-import { isOlder } from './repairs.js';
 import { inForceView } from './view.js';
 import { createWriter } from './writer.js';
 

@@ -4,6 +4,7 @@ import { capacityFor, clamp } from '../decide/bounds.js';
 import type { InForceView } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import type { LimiterState, ParamChange, Params } from '../redis/params.js';
+import { isOlder } from '../redis/write-order.js';
 import { lapsedHold } from './view.js';
 
 export type Repair = Pick<
@@ -47,14 +48,6 @@ function lostWrites(
     sentence: `Redis holds revision ${params.revision} of epoch ${params.epoch}, but revision ${last.revision} of epoch ${last.epoch} had been in force: writes were lost, as in a failover. A new epoch begins with what it holds.`,
     detail: { lostEpoch: last.epoch, lostRevision: last.revision },
   };
-}
-
-/** Does `a` come before `b` in the order of (epoch, revision)? */
-export function isOlder(
-  a: Pick<Params, 'epoch' | 'revision'>,
-  b: Pick<Params, 'epoch' | 'revision'>,
-): boolean {
-  return a.epoch < b.epoch || (a.epoch === b.epoch && a.revision < b.revision);
 }
 
 /** The script brings token clock, floors and open time to the new clock with any write. */

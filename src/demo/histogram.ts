@@ -1,5 +1,5 @@
 /** A histogram of milliseconds with its sum, in the bins of the telemetry. Stage: demo. */
-import { addBins, binOf, quantileOfBins } from '../sense/histogram.js';
+import { addBins, binOf, quantileOfBins } from '../histogram.js';
 import type { Bins } from '../sense/readings.js';
 
 export interface Histogram {

@@ -3,8 +3,8 @@ import type { Clock } from '../clock.js';
 import { ALGORITHMS, type Algorithm, type AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce } from '../redis/calls.js';
 import type { OnRedisError, ParamField } from '../redis/params.js';
+import { isOlder, type WriteOrder } from '../redis/write-order.js';
 import type { KeyFinder } from './address.js';
-import { isNewer, type WriteOrder } from './in-force.js';
 import { expire, type Link } from './link.js';
 import type { RedisClient } from './options.js';
 import { compileSubject, type SubjectTemplate } from './subject-template.js';
@@ -67,7 +67,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     // Missing params say nothing: what was read last holds, as the last numbers do.
     if (!inForce.managed) tellFirst();
     if (!inForce.managed || closed || reading || later !== undefined) return;
-    if (read !== null && !isNewer(inForce, read)) return;
+    if (read !== null && !isOlder(read, inForce)) return;
     const waitMs = lastMs + READ_EVERY_MS - clock.monotonicMs();
     if (waitMs <= 0) void readTerms();
     else later = setTimeout(readLater, waitMs).unref();

@@ -1,9 +1,10 @@
 /** Sends a second's telemetry in one pipeline of HINCRBY and one PEXPIRE; what cannot be sent is dropped, counted. Stage: enforce. */
 import type { Clock } from '../clock.js';
+import { binOf } from '../histogram.js';
 import { FIELD, TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
+import { MIN_BIN } from '../sense/readings.js';
 import type { KeyFinder } from './address.js';
 import type { InFlight } from './in-flight.js';
-import { binOf } from './latency-bins.js';
 import type { Link } from './link.js';
 import type { RedisClient } from './options.js';
 import type { PoolGauge } from './pool-gauge.js';
@@ -50,7 +51,7 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
     if (inFlight.inUse > 0) {
       fields.push(
         [FIELD.inFlight, inFlight.inUse],
-        [FIELD.oldest(binOf(inFlight.oldestMs(nowMs))), 1],
+        [FIELD.oldest(binOf(inFlight.oldestMs(nowMs)) ?? MIN_BIN), 1],
       );
     }
     const waiting = pool.take(nowMs);

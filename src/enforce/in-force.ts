@@ -1,6 +1,7 @@
 /** The newest numbers this process has seen in force, and those it decides by without Redis. Stage: enforce. */
 import type { FallbackNumbers, InForce } from '../redis/calls.js';
 import type { Mode } from '../redis/params.js';
+import { isOlder } from '../redis/write-order.js';
 import type { ResolvedOptions } from './options.js';
 
 /**
@@ -66,7 +67,7 @@ export function createInForceView(options: ResolvedOptions): InForceView {
     },
     see(next, nowMs) {
       if (!next.managed) return false;
-      const newer = current === null || isNewer(next, current);
+      const newer = current === null || isOlder(current, next);
       if (!newer && (next.epoch !== current?.epoch || next.revision !== current.revision)) {
         return false;
       }
@@ -89,13 +90,6 @@ export function createInForceView(options: ResolvedOptions): InForceView {
     openForMs: (nowMs) =>
       openUntilMs === Number.POSITIVE_INFINITY ? null : Math.max(1, openUntilMs - nowMs),
   };
-}
-
-/** Writes are ordered by epoch, then by revision. */
-export type WriteOrder = Pick<InForce, 'epoch' | 'revision'>;
-
-export function isNewer(a: WriteOrder, b: WriteOrder): boolean {
-  return a.epoch > b.epoch || (a.epoch === b.epoch && a.revision > b.revision);
 }
 
 function numbersOf(inForce: InForce): FallbackNumbers {

@@ -1,8 +1,8 @@
 /** Log-spaced latency counts in typed arrays: adding costs no allocation, draining only what was touched. Stage: enforce. */
-import { GAMMA, MAX_BIN, MIN_BIN } from '../sense/readings.js';
+import { binOf } from '../histogram.js';
+import { MAX_BIN, MIN_BIN } from '../sense/readings.js';
 
 const BINS = MAX_BIN - MIN_BIN + 1;
-const PER_LOG = 1 / Math.log(GAMMA);
 
 /** Log-spaced counts and their sum; knows which bins were touched, so that a flush costs only those. */
 export interface LatencyBins {
@@ -12,12 +12,6 @@ export interface LatencyBins {
   clear(): void;
 }
 
-export function binOf(ms: number): number {
-  if (!(ms > 0)) return MIN_BIN;
-  const bin = Math.ceil(Math.log(ms) * PER_LOG);
-  return Math.min(MAX_BIN, Math.max(MIN_BIN, bin));
-}
-
 export function createLatencyBins(): LatencyBins {
   const counts = new Uint32Array(BINS);
   const touched = new Uint16Array(BINS);
@@ -25,7 +19,7 @@ export function createLatencyBins(): LatencyBins {
   let sum = 0;
   return {
     add(ms) {
-      const index = binOf(ms) - MIN_BIN;
+      const index = (binOf(ms) ?? MIN_BIN) - MIN_BIN;
       if (counts[index]!++ === 0) touched[used++] = index;
       sum += ms;
     },

@@ -1,5 +1,6 @@
 /** Rolling frames of one signal and what they say together: pooled quantile, mean, minimum, ratio, sum. Stage: estimate. */
-import { binQuantile, mergeBins, type PackedBins } from './bins.js';
+import { type PackedBins, quantileOfPacked } from '../histogram.js';
+import { mergeBins } from './bins.js';
 
 /** What one reading said of one signal. */
 export interface Frame {
@@ -55,7 +56,7 @@ export function pooledQuantile(frames: readonly Frame[], q: number): Pooled {
 
 function quantileOf(frames: readonly Frame[], q: number): number | null {
   const bins = frames.flatMap((frame) => (frame.bins === undefined ? [] : [frame.bins]));
-  if (bins.length > 0) return binQuantile(mergeBins(bins), q);
+  if (bins.length > 0) return quantileOfPacked(mergeBins(bins), q);
   // Ready quantiles cannot be merged exactly: the mean of their logarithms, weighted by answers.
   let weight = 0;
   let sum = 0;

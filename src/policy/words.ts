@@ -1,4 +1,5 @@
 /** Unknown fields answered in our words: what other tools call it, or what the author most likely meant. Stage: policy. */
+import { closest, third } from '../closest.js';
 
 const RATE = 'rate (tokens per second)';
 const CAPACITY = 'capacity (most tokens held)';
@@ -103,37 +104,12 @@ const OURS_IN: Record<string, Record<string, string>> = {
 export function unknownField(name: string, section: string, allowed: readonly string[]): string {
   const word = name.toLowerCase().replace(/[_-]/g, '');
   const ours = OURS_IN[section]?.[word] ?? OURS[word];
-  const near = nearest(name, allowed);
+  const near = closest(name, allowed, (each) => third(each.length, 1));
   // A slip of the keyboard (`rats`) beats a foreign word; a foreign word beats a far resemblance.
-  if (near && near.distance <= 1) return `is not a field. Did you mean ${near.name}?`;
+  if (near && near.edits <= 1) return `is not a field. Did you mean ${near.name}?`;
   if (ours && !allowed.includes(word))
     return `is not our word. ${/^[A-Z]/.test(ours) ? ours : `Say ${ours}`}.`;
   if (near) return `is not a field. Did you mean ${near.name}?`;
   if (allowed.length === 0) return 'is not a field.';
   return `is not a field. Allowed: ${allowed.join(', ')}.`;
-}
-
-function nearest(name: string, allowed: readonly string[]) {
-  let best: { name: string; distance: number } | undefined;
-  for (const candidate of allowed) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance <= Math.max(1, Math.floor(candidate.length / 3))) {
-      if (!best || distance < best.distance) best = { name: candidate, distance };
-    }
-  }
-  return best;
-}
-
-/** Edits (insert, delete, replace) between two short words. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_unused, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replace = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, replace));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

@@ -25,7 +25,16 @@ export function effective(params: Params, nowMs: number): Effective {
   return effectiveAtUs(params, Math.round(nowMs * 1000));
 }
 
-/** The same at a Redis time in µs. Every operation stands in the same order as in Lua: results are bit-equal. */
+/** What a write finds: the state that time has brought, and while gliding the numbers reached. The scripts settle alike. */
+export function settled(
+  params: Params,
+  now: Effective,
+): Pick<Params, 'state' | 'rate' | 'inFlightMax'> {
+  const { rate, inFlightMax } = now.gliding ? now : params;
+  return { state: now.state, rate, inFlightMax };
+}
+
+/** `effective` at a Redis time in µs. Every operation stands in the same order as in Lua: results are bit-equal. */
 export function effectiveAtUs(p: Params, now: number): Effective {
   const open = isOpen(p, now);
   const probing = !open && (p.state === 'open' || p.state === 'half-open');

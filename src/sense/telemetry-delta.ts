@@ -1,5 +1,5 @@
 /** Fields of telemetry seconds, as counts since the last look, → one telemetry reading. Pure. Stage: sense. */
-import { binValue } from './histogram.js';
+import { binValue } from '../histogram.js';
 import type { TelemetryReading } from './readings.js';
 
 /** What HGETALL gave of one second, by field. */

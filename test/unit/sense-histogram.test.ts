@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { addBins, binOf, countBins, quantileOfBins } from '../../src/sense/histogram.js';
+import { addBins, binOf, countBins, quantileOfBins } from '../../src/histogram.js';
 import { type Bins, GAMMA, MAX_BIN, MIN_BIN } from '../../src/sense/readings.js';
 
 function binsOf(values: number[]): Bins {

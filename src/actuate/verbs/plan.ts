@@ -1,8 +1,11 @@
 /** What a person's verb would do, as plain data: shown first, then written. Pure. Stage: actuate. */
 import type { Policy } from '../../policy/schema.js';
-import { type Effective, effective } from '../../redis/effective.js';
+import { type Effective, effective, settled } from '../../redis/effective.js';
 import type { ParamChange, Params } from '../../redis/params.js';
+import { isActive } from '../adopted-params.js';
 import type { EntryValues } from '../entry.js';
+
+export { clamp } from '../../decide/bounds.js';
 
 export const HOUR_MS = 3_600_000;
 /** How long a person's hold lasts unless they say otherwise. */
@@ -59,18 +62,10 @@ export function holdUntil(nowMs: number, hold: HoldFor): number {
   return hold === 'until-ended' ? UNTIL_ENDED : Math.round(nowMs + hold);
 }
 
-export function holds(untilMs: number, nowMs: number): boolean {
-  return untilMs === UNTIL_ENDED || untilMs > nowMs;
-}
-
 /** `until 2026-05-04T13:02:11Z` or `until a person ends it`: entries speak UTC. */
 export function untilText(untilMs: number): string {
   if (untilMs === UNTIL_ENDED) return 'until a person ends it';
   return `until ${new Date(untilMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-}
-
-export function clamp(value: number, min: number, max: number): number {
-  return Math.min(max, Math.max(min, value));
 }
 
 export interface Standing {
@@ -88,26 +83,17 @@ export interface Standing {
 /** Where the limiter stands, before a verb changes it. */
 export function standing({ params, nowMs }: Facts): Standing {
   const now = effective(params, nowMs);
-  const base: EntryValues = {
-    mode: params.mode,
-    state: now.state,
-    rate: params.rate,
-    capacity: params.capacity,
-    inFlightMax: params.inFlightMax,
-  };
+  const { mode, capacity } = params;
+  const values: EntryValues = { mode, capacity, ...settled(params, now) };
+  const { state, rate, inFlightMax } = values;
   // The state of this moment is always written: an open time that has run out must not begin again.
-  const settled: ParamChange = { state: now.state };
-  if (now.gliding) {
-    base.rate = now.rate;
-    base.inFlightMax = now.inFlightMax;
-    Object.assign(settled, { rate: base.rate, inFlightMax: base.inFlightMax });
-  }
+  const written: ParamChange = now.gliding ? { state, rate, inFlightMax } : { state };
   return {
     now,
-    values: base,
-    settled,
-    pinned: holds(params.pinnedUntil, nowMs),
-    frozen: holds(params.frozenUntil, nowMs),
+    values,
+    settled: written,
+    pinned: isActive(params.pinnedUntil, nowMs),
+    frozen: isActive(params.frozenUntil, nowMs),
     daemon: params.validUntil > nowMs,
   };
 }

@@ -1,7 +1,10 @@
-/** Log-spaced bins of milliseconds: which bin a value is in, and quantiles of bins. Pure. Stage: enforce → estimate. */
-import { type Bins, GAMMA, MAX_BIN, MIN_BIN } from './readings.js';
+/** Log-spaced bins of milliseconds: which bin a value is in, and quantiles of bins. Pure. Stage: enforce, estimate. */
+import { type Bins, GAMMA, MAX_BIN, MIN_BIN } from './sense/readings.js';
 
-const LN_GAMMA = Math.log(GAMMA);
+/** Bins as pairs `[bin, count]` in order of the bin: half the JSON of an object, and ready to walk. */
+export type PackedBins = [bin: number, count: number][];
+
+const PER_LOG = 1 / Math.log(GAMMA);
 
 /**
  * The bin of a duration: i = ceil(ln(ms) / ln γ), so that γ^(i-1) < ms ≤ γ^i, clamped to
@@ -11,7 +14,7 @@ const LN_GAMMA = Math.log(GAMMA);
 export function binOf(ms: number): number | undefined {
   if (Number.isNaN(ms)) return undefined;
   if (ms <= 0) return MIN_BIN;
-  const bin = Math.ceil(Math.log(ms) / LN_GAMMA);
+  const bin = Math.ceil(Math.log(ms) * PER_LOG);
   // `+ 0` makes of -0 (values just under 1 ms) a plain 0: it becomes a field name.
   return Math.min(MAX_BIN, Math.max(MIN_BIN, bin)) + 0;
 }
@@ -40,16 +43,23 @@ export function addBins(into: Bins, from: Bins): void {
  * `q` outside [0, 1], or NaN, is a mistake of the caller's.
  */
 export function quantileOfBins(bins: Bins, q: number): number | null {
+  const packed: PackedBins = Object.entries(bins).map(([bin, n]) => [Number(bin), n]);
+  return quantileOfPacked(
+    packed.sort((a, b) => a[0] - b[0]),
+    q,
+  );
+}
+
+/** The same of bins in order. */
+export function quantileOfPacked(bins: PackedBins, q: number): number | null {
   if (!(q >= 0 && q <= 1)) throw new RangeError(`quantile ${q} is not within 0 … 1`);
-  const total = countBins(bins);
-  if (total === 0) return null;
+  let total = 0;
+  for (const [, count] of bins) total += count;
+  if (!(total > 0)) return null;
   const rank = Math.max(1, Math.ceil(q * total));
-  const order = Object.keys(bins)
-    .map(Number)
-    .sort((a, b) => a - b);
   let seen = 0;
-  for (const bin of order) {
-    seen += bins[bin]!;
+  for (const [bin, count] of bins) {
+    seen += count;
     if (seen >= rank) return binValue(bin);
   }
   return null;
