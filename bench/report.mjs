@@ -11,7 +11,8 @@ export function target(name, value, sign, bound) {
 }
 
 /**
- * @param {{ tables: { title: string, columns: string[], rows: (string | number)[][] }[], targets: object[], notes?: string[] }} result
+ * @param {{ tables: { title: string, columns: string[], rows: (string | number)[][] }[], targets: object[],
+ *   notes?: string[] }} result
  */
 export function printBench(name, { tables, targets, notes = [] }, jsonOnly) {
   const line = JSON.stringify({ name, targets });

@@ -1,4 +1,4 @@
-/** Find a Redis: a server program on PATH that is new enough, or a server that a URL names. */
+/** Find what is there already: a program on PATH that is new enough, or a Redis server that a URL names. */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
@@ -8,14 +8,18 @@ import { connect as connectTls } from 'node:tls';
 const ANSWER_WITHIN_MS = 5_000;
 
 /**
- * @param {{ commands: string[], override: string, minimum: string }} wanted
+ * @param {{ commands: string[], override: string, minimum: string, probe?: string[] }} wanted `probe`: what the
+ *   program is given to print a version, where that is not its own
  * @returns {{ path?: string, fault?: string }} `fault` when there is one that will not do; {} when there is none
  */
-export function findCommand({ commands, override, minimum }, env) {
+export function findCommand({ commands, override, minimum, probe }, env) {
   const given = env[override];
   if (given) {
-    const version = versionOf(given);
-    if (!version) return { fault: `${override} is ${given}, which is no Redis server that runs.` };
+    const version = versionOf(given, probe);
+    if (!version) {
+      const what = probe ? 'does not answer' : 'is no Redis server that runs';
+      return { fault: `${override} is ${given}, which ${what}.` };
+    }
     return newEnough(version, minimum)
       ? { path: given }
       : { fault: tooOld(given, version, minimum) };
@@ -25,7 +29,7 @@ export function findCommand({ commands, override, minimum }, env) {
     for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
       const path = join(folder, command);
       if (!executable(path)) continue;
-      const version = versionOf(path);
+      const version = versionOf(path, probe);
       if (version && newEnough(version, minimum)) return { path };
       if (version) fault ??= tooOld(path, version, minimum);
     }
@@ -66,9 +70,13 @@ function tooOld(path, version, minimum) {
   return `${path} is ${version}, and Flyball needs ${minimum} or newer: set FLYBALL_REDIS_SERVER to a newer one, or FLYBALL_REDIS_URL. Set-up does not replace an installed server.`;
 }
 
-function versionOf(path) {
-  const run = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: ANSWER_WITHIN_MS });
-  return /server v=(\d+(?:\.\d+)*)/.exec(run.stdout ?? '')?.[1] ?? null;
+function versionOf(path, probe) {
+  const run = spawnSync(path, probe ?? ['--version'], {
+    encoding: 'utf8',
+    timeout: ANSWER_WITHIN_MS,
+  });
+  const version = probe ? /^(\d+(?:\.\d+)*)/ : /server v=(\d+(?:\.\d+)*)/;
+  return version.exec(run.stdout ?? '')?.[1] ?? null;
 }
 
 function executable(path) {

@@ -63,7 +63,7 @@ function neededPackages(list, task) {
 /** @returns {Promise<{ path?: string, url?: string, fault?: string }>} nothing at all when it is not there */
 async function findPackage(wanted, task, env) {
   // Tests start and kill their own servers, so a URL is of no use to them.
-  if (env.FLYBALL_REDIS_URL && task !== 'test') {
+  if (env.FLYBALL_REDIS_URL && task !== 'test' && !wanted.probe) {
     const fault = await redisAtUrl(env, wanted.minimum);
     return fault ? { fault } : { url: env.FLYBALL_REDIS_URL };
   }

@@ -23,6 +23,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['pin', 'release'], load: () => import('./pin.js') },
   { names: ['freeze', 'thaw'], load: () => import('./freeze.js') },
   { names: ['trip', 'reset'], load: () => import('./trip.js') },
+  { names: ['functions'], load: () => import('./functions.js') },
   { names: ['doctor'], load: () => import('./doctor.js') },
 ];
 

@@ -26,6 +26,7 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'thaw',
     'trip',
     'reset',
+    'functions',
     'doctor',
   ]);
   for (const command of program.commands) {
