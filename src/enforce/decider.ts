@@ -110,6 +110,7 @@ export function createDecider(options: DeciderOptions): Decider {
     startedMs: number,
     onRedisError: OnRedisError,
   ): Promise<Slot | 'full' | 'away'> {
+    if (shares.slots) return shares.slots.reserve(startedMs, onRedisError);
     if (link.up) await shares.refresh(startedMs + options.deadlineMs);
     const nowMs = clock.monotonicMs();
     const place = reserve(nowMs);

@@ -37,7 +37,11 @@ export interface InFlight {
   sweep(nowMs: number, limitMs: number): void;
 }
 
-export function createInFlight(reports: boolean): InFlight {
+/** `onRelease` is told of each place that is given back. */
+export function createInFlight(
+  reports: boolean,
+  onRelease: (slot: Slot) => void = () => {},
+): InFlight {
   let inUse = 0;
   let peak = 0;
   let denied = 0;
@@ -68,6 +72,7 @@ export function createInFlight(reports: boolean): InFlight {
     slot.before = null;
     slot.after = null;
     inUse -= 1;
+    onRelease(slot);
   }
 
   function reserveWithin(limit: number, nowMs: number): Slot | 'full' {

@@ -55,6 +55,11 @@ export interface LimiterOptions extends AlgorithmOptions {
    */
   denyCache?: boolean;
   /**
+   * Hold each request's place under the in-flight cap in Redis: exact for a cap smaller than the fleet, at one more
+   * call a turn. All services of the limiter must say so alike: places and shares do not know of each other.
+   */
+  exact?: boolean;
+  /**
    * Does this process call `done()` for what it admits? Only then does the in-flight cap bind it. Default:
    * from the first `done()`, `run()` or middleware on.
    */
@@ -82,6 +87,7 @@ export interface ResolvedOptions {
   deadlineMs: number;
   onRedisError: OnRedisError;
   denyCache: boolean;
+  exact: boolean;
   completions: boolean;
   abandonedAfterMs: number;
   clock: Clock;
@@ -103,6 +109,7 @@ const KNOWN = new Set<string>([
   'windowMs',
   'cells',
   'denyCache',
+  'exact',
   'completions',
   'abandonedAfterMs',
   'onWarning',
@@ -147,7 +154,8 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
     deadlineMs: checkDuration('deadlineMs', options.deadlineMs ?? 50, 1, 60_000),
     onRedisError,
     denyCache: options.denyCache ?? true,
-    completions: options.completions ?? false,
+    exact: options.exact ?? false,
+    completions: (options.completions ?? false) || options.exact === true,
     abandonedAfterMs: checkDuration(
       'abandonedAfterMs',
       options.abandonedAfterMs ?? 300_000,

@@ -8,6 +8,7 @@ import type { InForceView } from './in-force.js';
 import { expire, type Link } from './link.js';
 import type { RedisClient } from './options.js';
 import type { RedisTime } from './redis-time.js';
+import type { Slots } from './slots.js';
 
 /** A process whose part is used up asks again at most this often. */
 const HUNGRY_EVERY_MS = 100;
@@ -23,6 +24,8 @@ const FIRST_PLACES = 1;
 const AGAIN_MS = [50, 100, 200, ...Array<number>(12).fill(250)];
 
 export interface Shares {
+  /** Places are held one by one in Redis instead: `exact`. */
+  readonly slots: Slots | null;
   /** Ask now, or join the question under way; never rejects. */
   refresh(deadlineAtMs: number): Promise<void>;
   /** The cap just denied here: others may have room to spare. */
@@ -38,6 +41,7 @@ export interface SharesOptions {
   time: RedisTime;
   view: InForceView;
   inFlight: InFlight;
+  slots?: Slots | null;
   clock: Clock;
   processId: string;
   deadlineMs: number;
@@ -58,7 +62,7 @@ export function createShares(options: SharesOptions): Shares {
     return options.link().within(deadlineAtMs, async () => {
       const keys = finder.keys ?? (await finder.find());
       const sentMs = clock.monotonicMs();
-      const reports = inFlight.reports && !leaving;
+      const reports = inFlight.reports && !leaving && !options.slots;
       const need = leaving ? 0 : inFlight.takeNeed();
       const reply = await inFlightScript(redis, {
         keys,
@@ -101,8 +105,10 @@ export function createShares(options: SharesOptions): Shares {
   }
 
   return {
+    slots: options.slots ?? null,
     refresh,
     hungry() {
+      if (options.slots) return;
       const nowMs = clock.monotonicMs();
       if (!options.link().up || nowMs - lastAskMs < HUNGRY_EVERY_MS) return;
       void refresh(nowMs + deadlineMs);

@@ -15,6 +15,7 @@ import { createRecorder } from './recorder.js';
 import { createRedisTime } from './redis-time.js';
 import { createServiceTime } from './service-time.js';
 import { createShares } from './shares.js';
+import { createSlots } from './slots.js';
 import { createStats } from './stats.js';
 import { createTaker } from './taker.js';
 import { createWarnings } from './warnings.js';
@@ -31,7 +32,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const { redis } = connection;
   const view = createInForceView(resolved);
   const time = createRedisTime();
-  const inFlight = createInFlight(resolved.completions);
+  const inFlight = createInFlight(resolved.completions, (slot) => slots?.release(slot));
   const denials = resolved.denyCache ? createDenyCache() : NO_DENY_CACHE;
   const recorder = createRecorder();
   const serviceTime = createServiceTime();
@@ -66,7 +67,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const onRedisError = () => adopted.onRedisError ?? resolved.onRedisError;
   const terms = () => adopted.algorithm ?? resolved.terms;
   const parts = { redis, link: () => link, finder, time, view, stats, clock, deadlineMs, onReply };
-  const shares = createShares({ ...parts, inFlight, processId });
+  const slots = resolved.exact ? createSlots({ ...parts, inFlight, processId }) : null;
+  const shares = createShares({ ...parts, inFlight, slots, processId });
   const taker = createTaker({ ...parts, terms });
   const link: Link = createLink({
     redis,
@@ -120,6 +122,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     inFlight.sweep(clock.monotonicMs(), resolved.abandonedAfterMs);
     await Promise.all([
       flush(),
+      slots?.renew(),
       link.up ? shares.refresh(clock.monotonicMs() + deadlineMs) : undefined,
       // A daemon may adopt this limiter into a group after the service started.
       link.up && !managed ? finder.find().catch(() => {}) : undefined,
@@ -134,6 +137,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     adopted.close();
     if (link.up) {
       await flush();
+      await slots?.close();
       await shares.leave(clock.monotonicMs() + CLOSE_MS);
     }
     link.close();

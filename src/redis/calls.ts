@@ -110,6 +110,26 @@ export interface InFlightReply {
   reporting: number;
 }
 
+export interface SlotsCall {
+  keys: LimiterKeys;
+  /** `hold` takes or renews; `release` returns, once or many times. */
+  op: 'hold' | 'release';
+  /** Each unique to one request of one process. */
+  ids: readonly string[];
+  fallback: FallbackNumbers;
+  nowUs?: number;
+}
+
+export interface SlotsReply {
+  nowUs: number;
+  /** 0: no cap. */
+  cap: number;
+  /** All that are held after the call. */
+  held: number;
+  /** For each id: is it held (`hold`), was it held (`release`). */
+  done: boolean[];
+}
+
 export type Authority = { kind: 'lease'; owner: string; token: number } | { kind: 'person' };
 
 export interface ActuateCall {

@@ -23,6 +23,7 @@ export interface LimiterKeys {
   readonly bucket: string;
   readonly shadowBucket: string;
   readonly inFlight: string;
+  readonly slots: string;
   readonly audit: string;
   readonly lease: string;
   readonly state: string;
@@ -54,6 +55,7 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
     bucket: `${base}:b`,
     shadowBucket: `${base}:s:b`,
     inFlight: `${base}:f`,
+    slots: `${base}:fs`,
     audit: `${base}:audit`,
     lease: `${base}:lease`,
     state: `${base}:state`,

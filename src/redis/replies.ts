@@ -8,6 +8,7 @@ import type {
   LeaseReply,
   NoteReply,
   RefusalReason,
+  SlotsReply,
   TakeAnswer,
   TakeReason,
   TakeReply,
@@ -96,6 +97,16 @@ export function readInFlightReply(raw: unknown): InFlightReply {
     fair: part(fair),
     processes: Number(processes),
     reporting: Number(reporting),
+  };
+}
+
+export function readSlotsReply(raw: unknown): SlotsReply {
+  const [nowUs, cap, held, ...done] = raw as (string | number)[];
+  return {
+    nowUs: Number(nowUs),
+    cap: Number(cap),
+    held: Number(held),
+    done: done.map((each) => each === 1),
   };
 }
 

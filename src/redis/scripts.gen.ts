@@ -2850,6 +2850,210 @@ return reply\n\
 ",
 };
 
+/** Keys of `slots`, in order. */
+export type SlotsKeys = [params: string, slots: string];
+/** Arguments of `slots`, in order. */
+export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, ...id: ScriptArg[]];
+/**
+ * holds or returns places under the in-flight cap, one by one: exact for caps smaller than the fleet. A slot is held for 5 s and renewed each second by its process; a dead holder's returns by time. An id is known to its holder only, so nobody returns another's. A denied call writes nothing.
+ * Returns [nowUs, cap, held, then 1 or 0 for each id: held (hold), was held (release)]; a cap of 0 is no cap. O(i log s) in the ids and the slots.
+ */
+export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
+  name: 'slots',
+  sha: '0495f3e58227d190ce0ec22f4424131e30ee006d',
+  lua: "-- flyball slots\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true,\n\
+}\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field = flat[i]\n\
+    if TEXT[field] then\n\
+      p[field] = flat[i + 1]\n\
+    elseif field ~= 'hot' then\n\
+      p[field] = tonumber(flat[i + 1])\n\
+    end\n\
+  end\n\
+  return p\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local call = redis.call\n\
+local now = now_us(ARGV[1])\n\
+local LEASE_US = 5000000\n\
+local op = ARGV[3]\n\
+if not now or (op ~= 'hold' and op ~= 'release') then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID slots wants op hold or release')\n\
+end\n\
+local function text(n)\n\
+  return string.format('%.0f', n)\n\
+end\n\
+local p = read_params(KEYS[1])\n\
+local cap\n\
+if p then\n\
+  cap = effective(p, now).inFlightMax\n\
+else\n\
+  cap = within(string.match(ARGV[2], '^%S+ %S+ (%S+) %S+ %S+$'), 0, LARGEST)\n\
+  if not cap then return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers') end\n\
+end\n\
+cap = math.floor(cap)\n\
+local reply = { text(now), text(cap), 0 }\n\
+local until_us = text(now + LEASE_US)\n\
+if op == 'hold' then\n\
+  local ahead = call('ZRANGEBYSCORE', KEYS[2], '(' .. until_us, '+inf', 'LIMIT', 0, 1000)\n\
+  for i = 1, #ahead do call('ZADD', KEYS[2], until_us, ahead[i]) end\n\
+end\n\
+local held = call('ZCOUNT', KEYS[2], '(' .. text(now), '+inf')\n\
+local wrote = false\n\
+for i = 4, #ARGV do\n\
+  local id, done = ARGV[i], 0\n\
+  if op == 'release' then\n\
+    local score = tonumber(call('ZSCORE', KEYS[2], id) or '')\n\
+    if score then call('ZREM', KEYS[2], id) end\n\
+    if score and score > now then done, held = 1, held - 1 end\n\
+  elseif cap == 0 then\n\
+    done = 1\n\
+  else\n\
+    local score = tonumber(call('ZSCORE', KEYS[2], id) or '')\n\
+    local mine = score and score > now\n\
+    if mine or held < cap then\n\
+      if not wrote then call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now)) end\n\
+      call('ZADD', KEYS[2], until_us, id)\n\
+      done, wrote = 1, true\n\
+      if not mine then held = held + 1 end\n\
+    end\n\
+  end\n\
+  reply[i] = done\n\
+end\n\
+if wrote then call('PEXPIRE', KEYS[2], 2 * LEASE_US / 1000) end\n\
+reply[3] = held\n\
+return reply\n\
+",
+};
+
 /** Keys of `take`, in order. */
 export type TakeKeys = [params: string, bucket: string, ...subject: string[]];
 /** Arguments of `take`, in order. */

@@ -8,6 +8,8 @@ import type {
   LeaseReply,
   NoteReply,
   SealedEntry,
+  SlotsCall,
+  SlotsReply,
   TakeCall,
   TakeReply,
 } from './calls.js';
@@ -18,6 +20,7 @@ import {
   readInFlightReply,
   readLeaseReply,
   readNoteReply,
+  readSlotsReply,
   readTakeReply,
 } from './replies.js';
 import { multiCommand, pipelineScripts, type RedisClient, runScript } from './run-script.js';
@@ -27,6 +30,7 @@ import {
   inflightScript,
   leaseScript,
   noteScript,
+  slotsScript,
 } from './scripts.gen.js';
 import { fallbackText, takeCall, time } from './take-call.js';
 
@@ -66,6 +70,18 @@ export async function inFlight(redis: RedisClient, call: InFlightCall): Promise<
       script: inflightScript,
       keys: [keys.params, keys.inFlight],
       args: [time(call.nowUs), processId, need, reports ? '1' : '0', fallbackText(fallback)],
+    }),
+  );
+}
+
+/** Takes, renews or returns places under the in-flight cap, one by one. */
+export async function slots(redis: RedisClient, call: SlotsCall): Promise<SlotsReply> {
+  const { keys, op, ids, fallback } = call;
+  return readSlotsReply(
+    await runScript(redis, {
+      script: slotsScript,
+      keys: [keys.params, keys.slots],
+      args: [time(call.nowUs), fallbackText(fallback), op, ...ids],
     }),
   );
 }
