@@ -4,6 +4,7 @@ import type { Policy, Signal } from '../policy/schema.js';
 import type { Readings, TelemetryReading } from '../sense/readings.js';
 import { telemetryFault, valueFault } from './finite.js';
 import { addOutcomes, type OutcomeWindow, outcomeCounts } from './outcomes.js';
+import { nothingUsual, type Usual, weigh } from './outlier.js';
 import {
   addFrame,
   emptyWindow,
@@ -22,6 +23,7 @@ export interface EstimateState {
   /** End of the newest telemetry taken in, wall ms. */
   telemetryToMs: number;
   traffic: TrafficEstimate;
+  usual: Usual;
   signals: Record<string, SignalWindow>;
   outcomes: OutcomeWindow;
 }
@@ -30,6 +32,7 @@ export function createEstimateState(): EstimateState {
   return {
     telemetryToMs: 0,
     traffic: unknownTraffic(),
+    usual: nothingUsual(),
     signals: {},
     outcomes: { generation: null, frames: [] },
   };
@@ -37,7 +40,8 @@ export function createEstimateState(): EstimateState {
 
 /**
  * One tick of estimation. A reading that is missing, repeated, not finite or ran backwards adds nothing:
- * the numbers known before grow older, and nothing of this tick is fresh.
+ * the numbers known before grow older, and nothing of this tick is fresh. An absurd one adds only its outcomes
+ * until the next one says the same: failures must trip the breaker at once.
  */
 export function estimate(
   policy: Policy,
@@ -46,13 +50,16 @@ export function estimate(
   dtMs: number,
 ): { state: EstimateState; estimates: Estimates } {
   const nowMs = readings.atMs;
-  const telemetry = usableTelemetry(state, readings);
-  const added = telemetry === null ? null : addOutcomes(policy, state.outcomes, telemetry);
+  const read = usableTelemetry(state, readings);
+  const added = read === null ? null : addOutcomes(policy, state.outcomes, read);
   const outcomes = added?.window ?? state.outcomes;
+  const seen = read === null ? null : trafficOf(read, nowMs);
+  const weighed = read === null || seen === null ? null : weigh(state.usual, seen, read.toMs);
+  const telemetry = weighed?.believed === true ? read : null;
   const traffic =
-    telemetry === null
+    telemetry === null || seen === null
       ? { ...state.traffic, fresh: false, ageMs: state.traffic.ageMs + Math.max(0, dtMs) }
-      : trafficOf(telemetry, nowMs);
+      : seen;
 
   const windows: Record<string, SignalWindow> = {};
   const signals: Record<string, SignalEstimate> = {};
@@ -64,8 +71,9 @@ export function estimate(
   }
   return {
     state: {
-      telemetryToMs: telemetry?.toMs ?? state.telemetryToMs,
+      telemetryToMs: read?.toMs ?? state.telemetryToMs,
       traffic,
+      usual: weighed?.usual ?? state.usual,
       signals: windows,
       outcomes,
     },

@@ -1,0 +1,114 @@
+/** One absurd reading through the whole pipeline: it moves nothing; said twice it is believed. */
+import { describe, expect, test } from 'vitest';
+import type { TelemetryReading } from '../../src/sense/readings.js';
+import {
+  createDecideState,
+  createEstimateState,
+  type Decision,
+  estimate,
+  type Policy,
+  type Sample,
+  turn,
+} from '../../src/testing.js';
+import { policyOf, readingsOf, sampleOf, telemetryOf } from '../sim/fixtures.js';
+
+const START_MS = 1_700_000_000_000;
+
+/** Seconds of telemetry → the changes, and the samples they were decided on. */
+function play(policy: Policy, seconds: readonly Partial<TelemetryReading & { ms: number }>[]) {
+  let estimates = createEstimateState();
+  let state = createDecideState(policy);
+  const cap = policy.limiter.inFlightMax ?? 0;
+  let target = { rate: 100, capacity: 50, inFlightMax: cap };
+  const changes: { second: number; decision: Decision }[] = [];
+  const samples: Sample[] = [];
+  seconds.forEach((parts, second) => {
+    const toMs = START_MS + second * 1000;
+    const next = estimate(
+      policy,
+      estimates,
+      readingsOf(toMs + 100, telemetryOf(toMs, parts)),
+      1000,
+    );
+    estimates = next.state;
+    const base = sampleOf({ nowMs: toMs + 100, inForce: { target, ...target } });
+    const sample = { ...base, ...next.estimates };
+    samples.push(sample);
+    const turned = turn(policy, state, sample);
+    state = turned.state;
+    if (!turned.decision.change) return;
+    const { rate, capacity, inFlightMax } = turned.decision;
+    target = { rate, capacity, inFlightMax };
+    changes.push({ second, decision: turned.decision });
+  });
+  return { changes, samples, target };
+}
+
+const usual = { ok: 90, ms: 100, inFlight: 9 };
+const calm = (seconds: number) => Array.from({ length: seconds }, () => usual);
+const times = (factor: number) => ({
+  ok: 90 * factor,
+  ms: 100,
+  inFlight: 9 * factor,
+  denied: { rate: 5 * factor, in_flight: 5 * factor },
+});
+
+const FORMS: [string, Policy][] = [
+  ['the cap form', policyOf()],
+  [
+    'the rate-only form',
+    policyOf({
+      limiter: { name: 'gateway', rate: 100, capacity: 50, completions: 'none' },
+      bounds: { rate: { min: 20, max: 400 } },
+    }),
+  ],
+];
+
+describe.each(FORMS)('C61: %s', (_name, policy) => {
+  const quiet = play(policy, calm(60)).changes;
+
+  test('everything × 40 in one second moves nothing, then or later', () => {
+    const { changes, samples } = play(policy, [...calm(30), times(40), ...calm(29)]);
+    expect(samples[30]!.traffic.fresh).toBe(false);
+    expect(samples[31]!.traffic.fresh).toBe(true);
+    expect(changes).toEqual(quiet);
+  });
+
+  test('a gauge summed twice over moves nothing', () => {
+    const { changes } = play(policy, [...calm(30), { ...usual, inFlight: 360 }, ...calm(29)]);
+    expect(changes).toEqual(quiet);
+  });
+
+  test('times that sum up to 40 × in one second raise nothing', () => {
+    const off = { ...usual, latencySumMs: 90 * 100 * 40 };
+    const { changes } = play(policy, [...calm(30), off, ...calm(29)]);
+    expect(changes).toEqual(quiet);
+  });
+
+  test('a counter that began anew (almost nothing for a second) moves nothing', () => {
+    const { changes } = play(policy, [...calm(30), { ok: 3, ms: 100, inFlight: 9 }, ...calm(29)]);
+    expect(changes).toEqual(quiet);
+  });
+
+  test('every other second × 40, as of workers scraped in turn, moves nothing', () => {
+    const turns = Array.from({ length: 30 }, (_, i) => (i % 2 ? times(40) : usual));
+    expect(play(policy, [...calm(30), ...turns]).changes).toEqual(play(policy, calm(60)).changes);
+  });
+
+  test('a jump that lasts is believed at the second reading', () => {
+    const { samples } = play(policy, [...calm(30), times(10), times(10), times(10)]);
+    expect(samples.slice(30).map((sample) => sample.traffic.fresh)).toEqual([false, true, true]);
+    expect(samples[31]!.traffic.okRate).toBe(900);
+  });
+
+  test('failures of a doubted reading still trip the breaker', () => {
+    const storm = {
+      ok: 0,
+      failed: 1800,
+      ms: 5,
+      generation: { id: 0, ok: 0, failed: 1800, codes: {} },
+    };
+    const { changes } = play(policy, [...calm(30), storm]);
+    expect(changes.at(-1)?.decision).toMatchObject({ state: 'open', reason: 'breaker_trip' });
+  });
+});
