@@ -13,6 +13,7 @@ export const REASONS = {
   law_emergency_cut: 'heavy overload: cut deep enough to drain',
   law_raise: 'the limits bind and the service has room',
   law_settle: 'take over what held while no autopilot wrote',
+  at_floor: 'at the least that the bounds allow, and still above the setpoint',
   step_slow: 'average response time too high for too long',
   step_db_waits: 'too many database waits for too long',
   step_healthy: 'error rate low for long enough',

@@ -23,7 +23,7 @@ export function freshBreaker(): BreakerMemory {
 
 export function freshGuard(policy: Policy): GuardMemory {
   // A new daemon may raise at once: what held before is not known to be its doing.
-  return { sinceRaiseMs: 3_600_000, budget: budgetSize(policy), missingMs: 0 };
+  return { sinceRaiseMs: 3_600_000, budget: budgetSize(policy), missingMs: 0, atFloorTicks: 0 };
 }
 
 /** Half at once and half over the minute: no minute sees more than `changesPerMinute`. */

@@ -150,6 +150,8 @@ export interface GuardMemory {
   budget: number;
   /** ms for which a signal of the objective has been missing. */
   missingMs: number;
+  /** Ticks at the least that the bounds allow while the service is still overloaded. */
+  atFloorTicks: number;
 }
 
 /** A law's own numbers; each law says what they mean. */

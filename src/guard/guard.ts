@@ -13,6 +13,7 @@ import type {
   Sample,
 } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
+import { atFloorTicks, sayAtFloor } from './at-floor.js';
 import { bounds } from './bounds.js';
 import { deadBand } from './dead-band.js';
 import { hold } from './hold.js';
@@ -59,8 +60,10 @@ export function guard(
     ...before,
     sinceRaiseMs: change && raised ? 0 : before.sinceRaiseMs,
     budget: change ? Math.max(0, before.budget - 1) : before.budget,
+    atFloorTicks: atFloorTicks(policy, before, sample, current),
   };
-  const decision: Decision = { ...current, capacity, change, verdicts };
+  const decided: Decision = { ...current, capacity, change, verdicts };
+  const decision = sayAtFloor(decided, memory.atFloorTicks);
   decision.sentence = sentence(decision.why, sample.inForce, decision);
   return { state: { ...state, memory: { ...state.memory, guard: memory } }, decision };
 }
@@ -73,5 +76,7 @@ function tickMemory(policy: Policy, memory: GuardMemory, sample: Sample): GuardM
     sinceRaiseMs: Math.min(3_600_000, memory.sinceRaiseMs + dtMs),
     budget: Math.min(size, memory.budget + (size * dtMs) / 60_000),
     missingMs: missing ? memory.missingMs + dtMs : 0,
+    // An entry written before this was counted can still be explained.
+    atFloorTicks: memory.atFloorTicks ?? 0,
   };
 }

@@ -71,6 +71,11 @@ export function createMetrics(daemonName: string) {
 
     // The law.
     term: gauge('decide_term', 'Internal term of the law at the last tick.', ['limiter', 'term']),
+    atFloorTicks: gauge(
+      'decide_at_floor_ticks',
+      'Ticks at the least that the bounds allow, with the service still above its setpoint.',
+      limiter,
+    ),
     wouldBeRate: gauge(
       'decide_would_be_rate_tokens_per_second',
       'Rate the law would set, in recommend and shadow mode.',

@@ -47,6 +47,7 @@ export function reportDecision(metrics: Metrics, limiter: string, decision: Deci
   for (const [term, value] of Object.entries(decision.terms)) {
     metrics.term.set({ limiter, term }, value);
   }
+  metrics.atFloorTicks.set({ limiter }, decision.terms.atFloorTicks ?? 0);
   for (const { guard, effect } of decision.verdicts) {
     if (effect !== 'passed') metrics.verdicts.inc({ limiter, guard, effect });
   }

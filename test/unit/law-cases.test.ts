@@ -150,6 +150,26 @@ describe('adaptive', () => {
     }));
     expect(hopeless.cap).toBe(2);
     expect(hopeless.rate).toBeGreaterThanOrEqual(20);
+    // And it says so, tick by tick, for as long as it lasts.
+    const { decision } = turn(policy, hopeless.state, hopeless.sample);
+    expect(decision).toMatchObject({ change: false, reason: 'at_floor' });
+    expect(decision.terms.atFloorTicks).toBeGreaterThan(100);
+    expect(decision.sentence).toContain('at the least that the bounds allow for');
+    const better = sampleOf({ inForce: { target: { ...decision } }, signals: p95(120) });
+    expect(turn(policy, hopeless.state, better).decision.terms.atFloorTicks).toBe(0);
+    const unseen = sampleOf({ ...hopeless.sample, traffic: { fresh: false } });
+    expect(turn(policy, hopeless.state, unseen).decision.terms.atFloorTicks).toBeGreaterThan(100);
+  });
+
+  test('C70: a tick or two at the floor is no news', () => {
+    const low = { rate: 100, capacity: 50, inFlightMax: 2 };
+    const { state, sample } = run(policy, 9, () => ({ signals: p95(400) }), low);
+    const { decision } = turn(policy, state, sample);
+    expect(decision.reason).not.toBe('at_floor');
+    expect(decision.terms.atFloorTicks).toBe(10);
+    expect(turn(policy, turn(policy, state, sample).state, sample).decision.reason).toBe(
+      'at_floor',
+    );
   });
 
   test('errors are not congestion: 30 % errors do not move a healthy limiter', () => {
