@@ -40,18 +40,20 @@ export async function fastifyPart(server) {
   ];
   // The load comes from a process of its own: what is measured is the server's.
   const load = fork(join(import.meta.dirname, 'http-load.mjs'), { stdio: 'inherit' });
-  const ask = (port, ms) =>
-    new Promise((ok, no) => {
-      load.once('message', ok);
-      load.once('exit', (code) => no(new Error(`bench: the load ended with ${code}`)));
-      load.send({ port, ms, connections: CONNECTIONS });
-    });
+  const ended = new Promise((_ok, no) => {
+    load.once('exit', (code) => no(new Error(`bench: the load ended with ${code}`)));
+  });
+  ended.catch(() => {});
+  const ask = (port, ms) => {
+    const answer = new Promise((ok) => load.once('message', ok));
+    load.send({ port, ms, connections: CONNECTIONS });
+    return Promise.race([answer, ended]);
+  };
   try {
     for (const { port } of apps) await ask(port, 1000);
     const runs = await interleaved(apps, ROUNDS, ({ port }) => ask(port, MEASURE_MS));
     return resultOf(apps, runs);
   } finally {
-    load.removeAllListeners('exit');
     load.kill();
     for (const { app } of apps) await app.close();
     await limiter.close();

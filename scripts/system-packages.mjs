@@ -20,11 +20,12 @@ const MANAGERS = {
  * How a missing package would be installed here, or why it cannot be.
  * @returns {Promise<{ describe?: string, command?: string[], candidates?: string[], manual: string, fault?: string }>}
  */
-export async function planSystemPackage(name, { minimum, names }, env) {
+export async function planSystemPackage(name, { minimum, names, probe, override }, env) {
   const tool = Object.keys(MANAGERS).find((command) => onPath(command, env));
+  const instead = probe ? override : 'FLYBALL_REDIS_URL';
   const missing = `Flyball needs ${name} ${minimum} or newer, and none is on PATH`;
   if (!tool) {
-    const manual = 'Install it, or set FLYBALL_REDIS_SERVER or FLYBALL_REDIS_URL.';
+    const manual = `Install it, or set ${probe ? '' : 'FLYBALL_REDIS_SERVER or '}${instead}.`;
     return {
       manual,
       fault: `${missing}, nor one of ${Object.keys(MANAGERS).join(', ')}. ${manual}`,
@@ -33,7 +34,7 @@ export async function planSystemPackage(name, { minimum, names }, env) {
   const manager = MANAGERS[tool];
   const candidates = names[manager.names];
   const by = `${tool} install ${candidates[0]}`;
-  const manual = `Run \`${manager.root ? 'sudo ' : ''}${by}\`, or set FLYBALL_REDIS_URL.`;
+  const manual = `Run \`${manager.root ? 'sudo ' : ''}${by}\`, or set ${instead}.`;
   const isRoot = process.getuid?.() === 0;
   if (manager.root && !isRoot && !sudoWithoutPassword(env)) {
     return {

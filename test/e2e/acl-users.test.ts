@@ -9,6 +9,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GENESIS_HASH } from '../../src/redis/calls.js';
 import { awaitRedis, connect } from '../../src/redis/connect.js';
+import { functionsLibrary, loadFunctions } from '../../src/redis/functions.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { heartbeat, inFlight, lease, note, take } from '../../src/redis/scripts.js';
 import { freePort } from '../support/redis-server.js';
@@ -229,6 +230,16 @@ test('the real scripts: a service takes and asks for its share; it cannot actuat
   expect(await lease(daemon, { keys, op: 'acquire', owner: 'd', leaseMs: 5_000 })).toMatchObject({
     status: 'held',
   });
+});
+
+test('the functions: a daemon loads them, a service calls them on keys of its own alone', async () => {
+  expect(await loadFunctions(daemon)).toEqual([]);
+  expect(await tried(service, 'FUNCTION', 'LOAD', 'REPLACE', functionsLibrary())).toBe('refused');
+  const args = ['', '', '0', '10 20 0 -1 0', '1'];
+  const keys = [plain.params, plain.bucket, plain.subjectBucket('by-function')];
+  expect(await tried(service, 'FCALL', 'flyball_take', 3, ...keys, ...args)).toBe('ok');
+  const foreign = [plain.params, plain.audit, plain.audit];
+  expect(await tried(service, 'FCALL', 'flyball_take', 3, ...foreign, ...args)).not.toBe('ok');
 });
 
 test('a daemon writes all of it, and nothing outside', async () => {
