@@ -24,6 +24,8 @@ export interface EstimateState {
   telemetryToMs: number;
   traffic: TrafficEstimate;
   usual: Usual;
+  /** The newest reading, when it was doubted: its outcomes count if the next one says the same. */
+  doubted: TelemetryReading | null;
   signals: Record<string, SignalWindow>;
   outcomes: OutcomeWindow;
 }
@@ -33,6 +35,7 @@ export function createEstimateState(): EstimateState {
     telemetryToMs: 0,
     traffic: unknownTraffic(),
     usual: nothingUsual(),
+    doubted: null,
     signals: {},
     outcomes: { generation: null, frames: [] },
   };
@@ -40,8 +43,8 @@ export function createEstimateState(): EstimateState {
 
 /**
  * One tick of estimation. A reading that is missing, repeated, not finite or ran backwards adds nothing:
- * the numbers known before grow older, and nothing of this tick is fresh. An absurd one adds only its outcomes
- * until the next one says the same: failures must trip the breaker at once.
+ * the numbers known before grow older, and nothing of this tick is fresh. An absurd one is set aside until the
+ * next one says the same.
  */
 export function estimate(
   policy: Policy,
@@ -51,11 +54,15 @@ export function estimate(
 ): { state: EstimateState; estimates: Estimates } {
   const nowMs = readings.atMs;
   const read = usableTelemetry(state, readings);
-  const added = read === null ? null : addOutcomes(policy, state.outcomes, read);
-  const outcomes = added?.window ?? state.outcomes;
   const seen = read === null ? null : trafficOf(read, nowMs);
   const weighed = read === null || seen === null ? null : weigh(state.usual, seen, read.toMs);
   const telemetry = weighed?.believed === true ? read : null;
+  const before =
+    weighed?.confirmed === true && state.doubted !== null
+      ? addOutcomes(policy, state.outcomes, state.doubted).window
+      : state.outcomes;
+  const added = telemetry === null ? null : addOutcomes(policy, before, telemetry);
+  const outcomes = added?.window ?? before;
   const traffic =
     telemetry === null || seen === null
       ? { ...state.traffic, fresh: false, ageMs: state.traffic.ageMs + Math.max(0, dtMs) }
@@ -74,6 +81,7 @@ export function estimate(
       telemetryToMs: read?.toMs ?? state.telemetryToMs,
       traffic,
       usual: weighed?.usual ?? state.usual,
+      doubted: weighed === null ? state.doubted : weighed.believed ? null : read,
       signals: windows,
       outcomes,
     },

@@ -40,13 +40,14 @@ export function nothingUsual(): Usual {
 
 /**
  * Is this reading believed, and what is usual after it? A jump is doubted once; said twice in a row it is true, so
- * that a real one is answered one reading later. A doubted reading does not change what is usual.
+ * that a real one is answered one reading later. A doubted reading does not change what is usual; `confirmed` says
+ * that the one before, which was doubted, was true.
  */
 export function weigh(
   before: Usual,
   traffic: TrafficEstimate,
   toMs: number,
-): { believed: boolean; usual: Usual } {
+): { believed: boolean; confirmed: boolean; usual: Usual } {
   const elapsedMs = before.toMs === 0 ? 0 : Math.max(0, toMs - before.toMs);
   const kept = (1 - OUTLIER.fade) ** (elapsedMs / 1000);
   const faded: Usual = {
@@ -55,12 +56,14 @@ export function weigh(
     admittedRate: before.admittedRate * kept,
     inFlight: before.inFlight * kept,
   };
-  if (!before.doubted && absurd(faded, traffic, toMs)) {
-    return { believed: false, usual: { ...faded, toMs, doubted: true } };
+  const jumps = absurd(faded, traffic, toMs);
+  if (jumps && !before.doubted) {
+    return { believed: false, confirmed: false, usual: { ...faded, toMs, doubted: true } };
   }
   const { inFlightNow } = traffic;
   return {
     believed: true,
+    confirmed: jumps,
     usual: {
       answerRate: Math.max(faded.answerRate, traffic.answerRate),
       admittedRate: Math.max(faded.admittedRate, traffic.admittedRate),

@@ -101,14 +101,20 @@ describe.each(FORMS)('C61: %s', (_name, policy) => {
     expect(samples[31]!.traffic.okRate).toBe(900);
   });
 
-  test('failures of a doubted reading still trip the breaker', () => {
-    const storm = {
+  test('failures trip the breaker when they are said twice, and then those of both readings count', () => {
+    const storm = (failed: number) => ({
       ok: 0,
-      failed: 1800,
+      failed,
       ms: 5,
-      generation: { id: 0, ok: 0, failed: 1800, codes: {} },
-    };
-    const { changes } = play(policy, [...calm(30), storm]);
-    expect(changes.at(-1)?.decision).toMatchObject({ state: 'open', reason: 'breaker_trip' });
+      generation: { id: 0, ok: 0, failed, codes: {} },
+    });
+    const once = play(policy, [...calm(30), storm(1800), ...calm(29)]);
+    expect(once.changes).toEqual(quiet);
+    const twice = play(policy, [...calm(30), storm(1800), storm(1700)]);
+    expect(twice.changes.at(-1)).toMatchObject({
+      second: 31,
+      decision: { state: 'open', reason: 'breaker_trip' },
+    });
+    expect(twice.samples[31]!.outcomes.failed).toBe(3500);
   });
 });
