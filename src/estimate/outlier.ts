@@ -77,14 +77,20 @@ function absurd(usual: Usual, traffic: TrafficEstimate, toMs: number): boolean {
   const jumped = (seen: number, most: number) => most > 0 && seen > OUTLIER.factor * most;
   const many = traffic.answers >= OUTLIER.answers;
   if (many && jumped(traffic.answerRate, usual.answerRate)) return true;
-  const admitted = (traffic.admittedRate * traffic.intervalMs) / 1000;
-  if (admitted >= OUTLIER.answers && jumped(traffic.admittedRate, usual.admittedRate)) return true;
-  if (many && jumped(traffic.inFlight ?? 0, usual.inFlight)) return true;
 
-  // A gauge grows by what came in less what was answered; what the reading does not cover is not known.
-  if (usual.inFlightNow === null || traffic.inFlightNow === null) return false;
-  if (toMs - traffic.intervalMs > usual.toMs + 1) return false;
-  const more = Math.max(0, admitted - traffic.answers);
-  const slack = OUTLIER.skew * admitted + OUTLIER.requests;
-  return traffic.inFlightNow > usual.inFlightNow + more + slack;
+  // What came in and was not answered must be under way: a gauge that agrees is a second witness, as in a real
+  // surge, which must not wait. What the reading does not cover is not known.
+  const admitted = (traffic.admittedRate * traffic.intervalMs) / 1000;
+  const stayed = Math.max(0, admitted - traffic.answers);
+  const gauge = traffic.inFlightNow;
+  const joined = toMs - traffic.intervalMs <= usual.toMs + 1;
+  const grown =
+    joined && gauge !== null && usual.inFlightNow !== null ? gauge - usual.inFlightNow : null;
+  if (grown !== null && grown > stayed + OUTLIER.skew * admitted + OUTLIER.requests) return true;
+  if (admitted >= OUTLIER.answers && jumped(traffic.admittedRate, usual.admittedRate)) {
+    const witnessed = grown !== null && stayed > 0.5 * admitted && grown > 0.5 * stayed;
+    if (!witnessed) return true;
+  }
+  const little = traffic.inFlight ?? 0;
+  return many && jumped(little, usual.inFlight) && !(gauge !== null && gauge > 0.5 * little);
 }

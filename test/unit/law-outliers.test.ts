@@ -101,6 +101,14 @@ describe.each(FORMS)('C61: %s', (_name, policy) => {
     expect(samples[31]!.traffic.okRate).toBe(900);
   });
 
+  test('a surge whose gauge agrees with what came and went is believed at once', () => {
+    const surge = { ok: 400, ms: 400, offered: 4000, admitted: 4000, inFlight: 3609 };
+    const { samples } = play(policy, [...calm(30), surge]);
+    expect(samples[30]!.traffic).toMatchObject({ fresh: true, admittedRate: 4000 });
+    const alone = play(policy, [...calm(30), { ...surge, inFlight: 9 }]);
+    expect(alone.samples[30]!.traffic.fresh).toBe(false);
+  });
+
   test('failures trip the breaker when they are said twice, and then those of both readings count', () => {
     const storm = (failed: number) => ({
       ok: 0,
