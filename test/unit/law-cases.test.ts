@@ -190,6 +190,27 @@ describe('adaptive', () => {
     expect(slow.changes.length).toBeLessThanOrEqual(10);
   });
 
+  test('a service that falls to half its speed is cut to within the setpoint, whatever was learnt before', () => {
+    // A pool of servers: 50 ms each below the knee, in line beyond it. Demand always fills the cap.
+    const p95s: number[] = [];
+    run(policy, 240, (tick, cap) => {
+      const most = tick <= 120 ? 200 : 100;
+      const okRate = Math.min(cap / 0.05, most);
+      const meanMs = (1000 * cap) / okRate;
+      p95s.push(1.3 * meanMs);
+      return {
+        signals: p95(1.3 * meanMs),
+        traffic: {
+          ...{ okRate, answerRate: okRate, answers: okRate, meanMs },
+          ...{ inFlight: cap, inFlightNow: cap, deniedByCap: 50 },
+        },
+      };
+    });
+    expect(Math.max(...p95s.slice(100, 120))).toBeLessThan(250);
+    expect(Math.max(...p95s.slice(120))).toBeGreaterThan(250);
+    expect(Math.max(...p95s.slice(132))).toBeLessThan(250);
+  });
+
   test('database waits count: above their setpoint they cut, while the latency is still fine', () => {
     const waits = policyOf({
       signals: {
