@@ -5,7 +5,7 @@ import { isReadable } from '../actuate/entry.js';
 import { EXIT } from '../errors.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { entryLines, entryRecord, unreadableLine } from './entry-view.js';
-import { parseSince, parseWhole } from './options.js';
+import { parseCount, parseSince } from './options.js';
 import type { CliIo } from './output.js';
 import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
 import { clean } from './text.js';
@@ -24,7 +24,7 @@ export function register(program: Command, io: CliIo): void {
     .description('What changed, when, by whom and why; newest first.')
     .argument('[limiter]', 'default: all')
     .option('--since <when>', 'a length of time back (2h) or an ISO time', parseSince)
-    .option('--limit <n>', 'most entries to show', parseWhole, DEFAULT_LIMIT)
+    .option('--limit <n>', 'most entries to show', parseCount, DEFAULT_LIMIT)
     .option('--no-notes', 'changes only: no recommendations, no refusals')
     .option('--full', 'with --json: the inputs of each decision too')
     .addHelpText(

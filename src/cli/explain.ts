@@ -6,6 +6,7 @@ import { entryLines, entryRecord } from './entry-view.js';
 import { parseRevision, parseWhole } from './options.js';
 import type { CliIo, Colours } from './output.js';
 import { findLimiter, withRedis } from './session.js';
+import { termMeaning } from './terms.js';
 import { clean, number, span } from './text.js';
 
 export function register(program: Command, io: CliIo): void {
@@ -77,12 +78,16 @@ function inputs(c: Colours, { entry }: Explanation): string[] {
     const t = sample.traffic;
     lines.push(
       `  traffic  ${number(t.offeredRate)}/s offered, ${number(t.admittedRate)}/s admitted, ${number(t.okRate)}/s good; in flight ${t.inFlight === null ? 'unknown' : number(t.inFlight)}; ${t.reporting} of ${t.processes} processes report completions`,
-      `  in force  ${sample.inForce.state}, rate ${number(sample.inForce.rate)}/s, cap ${number(sample.inForce.inFlightMax)}${sample.inForce.held === 'none' ? '' : `, ${sample.inForce.held}`}`,
+      `  in force  ${sample.inForce.state}, rate ${number(sample.inForce.rate)}/s, cap ${sample.inForce.inFlightMax === 0 ? 'none' : number(sample.inForce.inFlightMax)}${sample.inForce.held === 'none' ? '' : `, ${sample.inForce.held}`}`,
     );
   }
   list(
     'terms',
-    Object.entries(terms ?? {}).map(([name, value]) => `${clean(name)} = ${number(value)}`),
+    Object.entries(terms ?? {}).map(([name, value]) => {
+      const term = `${clean(name)} = ${number(value)}`;
+      const meaning = termMeaning(name);
+      return meaning === '' ? term : `${term.padEnd(20)}  ${c.dim(meaning)}`;
+    }),
   );
   list(
     'guards',

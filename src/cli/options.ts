@@ -50,6 +50,13 @@ export function parseWhole(text: string): number {
   return Number(text);
 }
 
+export function parseCount(text: string): number {
+  if (!/^\d{1,15}$/.test(text) || Number(text) < 1) {
+    throw new InvalidArgumentError(`${JSON.stringify(text)} is not a whole number ≥ 1.`);
+  }
+  return Number(text);
+}
+
 /** Revisions count from 1; `r41` and `#41`, as people write them, are taken too. */
 export function parseRevision(text: string): number {
   const match = /^[r#]?(\d{1,15})$/.exec(text);

@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { pin, release } from '../actuate/verbs/pin.js';
 import { type ChangeFlags, changing, holding, holdOf, runChange } from './change.js';
 import { parseNumber, parseWhole } from './options.js';
-import type { CliIo } from './output.js';
+import { type CliIo, UsageError } from './output.js';
+import { clean } from './text.js';
 
 interface PinFlags extends ChangeFlags {
   rate?: number;
@@ -24,6 +25,13 @@ export function register(program: Command, io: CliIo): void {
     .option('--in-flight <n>', 'in-flight cap, 1 … bounds.inFlight.max', parseWhole)
     .option('--hold-breaker', 'hold the breaker too: not even a trip moves it');
   holding(command, '1s … 365d (default 1h)').action(async (limiter: string, flags: PinFlags) => {
+    // Before the question of --yes: no answer to that would mend it.
+    if (flags.rate === undefined && flags.inFlight === undefined) {
+      throw new UsageError(
+        'give --rate, --in-flight or both.',
+        `To hold what is in force: flyball freeze ${clean(limiter)}.`,
+      );
+    }
     const wanted = {
       ...(flags.rate === undefined ? {} : { rate: flags.rate }),
       ...(flags.inFlight === undefined ? {} : { inFlight: flags.inFlight }),

@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { EXIT } from '../errors.js';
 import { VERSION } from '../version.js';
 import { type CliIo, createIo, type IoStreams, UsageError } from './output.js';
-import { type Register, registersFor } from './registry.js';
+import { commandOf, type Register, registersFor } from './registry.js';
 
 /** A program with these commands. */
 export function createProgram(io: CliIo, registers: readonly Register[]): Command {
@@ -61,15 +61,22 @@ export async function runCli(argv: readonly string[], streams: IoStreams = {}): 
     return io.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) return io.fail(error);
-    return usage(io, error);
+    return usage(io, error, argv);
   }
 }
 
-function usage(io: CliIo, error: CommanderError): number {
+function usage(io: CliIo, error: CommanderError, argv: readonly string[]): number {
   if (error.exitCode === 0) return EXIT.ok;
   if (error.code === 'commander.help') return EXIT.usage;
-  const message = error.message.replace(/^error: /, '').replace(/\n\(Did/, ' (Did');
-  return io.fail(new UsageError(message.replace(/([^.)?])$/, '$1.'), 'See flyball --help.'));
+  const message = error.message
+    .replace(/^error: /, '')
+    .replace(/\n\(Did/, ' (Did')
+    // The reason that follows shows the value itself.
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '.*?' is invalid\. (?=")/s, '$1: ')
+    .replace(/^command-argument value '.*?' is invalid for argument '([\w-]+)'\. (?=")/s, '$1: ');
+  const command = commandOf(argv);
+  const help = command === undefined ? 'flyball --help' : `flyball ${command} --help`;
+  return io.fail(new UsageError(message.replace(/([^.)?])$/, '$1.'), `See ${help}.`));
 }
 
 function setFlags(io: CliIo, opts: Record<string, unknown>): void {

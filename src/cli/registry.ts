@@ -30,10 +30,16 @@ const FILES: readonly CommandFile[] = [
 /** Global options that take a value: the word after them is no command. */
 const WITH_VALUE = new Set(['--redis', '--prefix']);
 
+/** The command that the command line names; undefined for a typing error, or none at all. */
+export function commandOf(argv: readonly string[]): string | undefined {
+  const word = argv.find((arg, i) => !arg.startsWith('-') && !WITH_VALUE.has(argv[i - 1] ?? ''));
+  return FILES.flatMap((file) => file.names).find((name) => name === word);
+}
+
 /** The file that the command line names; all of them for help, a typing error, or no command at all. */
 export async function registersFor(argv: readonly string[]): Promise<Register[]> {
-  const word = argv.find((arg, i) => !arg.startsWith('-') && !WITH_VALUE.has(argv[i - 1] ?? ''));
-  const named = FILES.filter((file) => word !== undefined && file.names.includes(word));
+  const command = commandOf(argv);
+  const named = FILES.filter((file) => command !== undefined && file.names.includes(command));
   const files = named.length > 0 ? named : FILES;
   const loaded = await Promise.all(files.map((file) => file.load()));
   return loaded.map((file) => file.register);

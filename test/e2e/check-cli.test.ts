@@ -154,6 +154,16 @@ test.each([1, 3.7, 100, 100_000])('the first policy is valid at a rate of %d', a
   expect((await loadPolicies(path)).faults).toEqual([]);
 });
 
+test.each([1, 24, 100_000])(
+  'the first policy is valid with a cap of %d, also in auto',
+  async (cap) => {
+    const text = firstPolicy('orders', 100, cap).replace("mode: 'recommend'", "mode: 'auto'");
+    const { loaded, faults } = await loadPolicies(write(`first-cap-${cap}.ts`, text));
+    expect(faults).toEqual([]);
+    expect(loaded[0]!.policy.limiter.inFlightMax).toBe(cap);
+  },
+);
+
 test('init --dry-run prints and writes nothing; a bad name or rate is named', async () => {
   const folder = join(dir, 'dry');
   const dry = await flyball(['init', 'orders', '--dir', folder, '--dry-run']);

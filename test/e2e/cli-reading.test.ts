@@ -331,6 +331,22 @@ test('no command is a usage error with the help on stderr; --version goes to std
   });
 });
 
+test('a wrong word is answered with what is allowed, and with the help of its command', async () => {
+  for (const [args, said] of [
+    ['pin', "missing required argument 'limiter'. See flyball pin --help."],
+    ['pin checkout', 'give --rate, --in-flight or both. To hold what is in force: flyball freeze'],
+    ['pin checkout --rate -5', '--rate: "-5" is not a number ≥ 0.'],
+    ['explain checkout x', 'revision: "x" is not a revision. Revisions are whole numbers from 1'],
+    ['audit --limit 0', '--limit: "0" is not a whole number ≥ 1.'],
+    ['init orders --in-flight 0', '--in-flight: "0" is not a whole number ≥ 1.'],
+    ['pinn', "unknown command 'pinn' (Did you mean pin?) See flyball --help."],
+  ] as const) {
+    const shown = await run(args);
+    expect(shown, args).toMatchObject({ code: 64, stdout: '' });
+    expect(shown.stderr, args).toContain(said);
+  }
+});
+
 describe('doctor', { timeout: 120_000 }, () => {
   test('finds a missing append-only file and a missing daemon, and still passes', async () => {
     const shown = await run('doctor');
