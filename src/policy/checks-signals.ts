@@ -17,7 +17,12 @@ export function checkObjectives(draft: Draft, raw: unknown, report: Report): voi
     }
     const signal = signalNamed(draft, name, field, report);
     for (const side of ['below', 'above'] as const) {
-      if (signal)
+      if (signal && signalKind(signal) === 'ratio' && side === 'below' && objective?.below === 1) {
+        report(
+          `${field}.below`,
+          `is ${show(at(written, side))}: a share is never above all of it, so it would always hold. Write a share below 1: one percent is '1%'.`,
+        );
+      } else if (signal)
         checkLevel(signal, name, `${field}.${side}`, at(written, side), objective?.[side], report);
     }
   }

@@ -55,13 +55,19 @@ function explain(error: unknown, file: string): { message: string; line?: number
       ...(place ? { line: Number(place[1]) } : {}),
     };
   }
+  if (first.startsWith('Unknown file extension')) {
+    return {
+      message:
+        'is no TypeScript file. A policy is a .ts file with export default definePolicy({ … })',
+    };
+  }
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const frame = stack.split('\n').find((row) => row.includes(`${file}:`));
   const row = Number(frame ? /:(\d+):\d+\)?$/.exec(frame)?.[1] : Number.NaN);
   // jiti keeps lines, but moves imports up: a line is only sure when all imports stand above it.
   const rows = readFileSync(file, 'utf8').split('\n');
   const sure = row > rows.findLastIndex((text) => /^\s*import\b/.test(text)) + 1;
-  const hint = /is not a function/.test(first)
+  const hint = /is not a function|of undefined/.test(first)
     ? " Inside a policy, 'flyball' exports: definePolicy, telemetry, postgres, upstreamErrors, env, adaptive, step, fixed."
     : '';
   return {

@@ -90,14 +90,14 @@ function policyFiles(paths: readonly string[]): { files: string[]; faults: Polic
         .sort();
       for (const name of names) files.add(realpathSync(join(whole, name)));
       if (names.length === 0) {
-        const message = 'holds no policy files (*.ts). Write a first one: flyball init';
+        const message = 'holds no policy files (*.ts). Write a first one: flyball init <limiter>';
         faults.push({ file: path, field: '', message });
       }
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       const message =
         code === 'ENOENT'
-          ? 'does not exist. Write a first policy: flyball init'
+          ? 'does not exist. Write a first policy: flyball init <limiter>'
           : `cannot be read (${code}).`;
       faults.push({ file: path, field: '', message });
     }

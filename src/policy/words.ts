@@ -57,6 +57,8 @@ const OURS: Record<string, string> = {
   metrics: 'signals',
   law: 'control: adaptive(), step() or fixed()',
   algorithm: 'control: adaptive(), step() or fixed()',
+  controller: 'control',
+  onerror: 'onRedisError',
   circuitbreaker: 'breaker',
   throttle: 'limiter',
   rule: 'limiter',

@@ -124,6 +124,13 @@ test('C85: a file that throws names its line and what it said', async () => {
   expect(await faultsOf('import.ts', `import './nowhere.js';\n${GOOD}`)).toEqual([
     expect.stringMatching(/throws when it is loaded: Cannot find module '\.\/nowhere\.js'/),
   ]);
+  const misspelt = `import { telemetri } from 'flyball';\ntelemetri.latency('p95');\n${GOOD}`;
+  expect(await faultsOf('misspelt.ts', misspelt)).toEqual([
+    expect.stringMatching(/reading 'latency'.*'flyball' exports: definePolicy, telemetry/),
+  ]);
+  expect(await faultsOf('policy.yaml', 'limiter: { name: x }')).toEqual([
+    expect.stringMatching(/is no TypeScript file\. A policy is a \.ts file/),
+  ]);
 });
 
 test('C85: files that never return: one loops, one waits, one blocks', async () => {

@@ -102,6 +102,23 @@ test('a foreign word is answered by where it stands', () => {
 });
 
 test.each([
+  ['controller', 'controller is not our word. Say control.'],
+  ['onError', 'onError is not our word. Say onRedisError.'],
+])('%s is answered with our word', (field, said) => {
+  expect(only({ limiter: LIMITER, [field]: {} })).toBe(said);
+});
+
+test.each([
+  [1, 'is 1: '],
+  ['100%', 'is "100%": '],
+])('an error ratio below %j would always hold', (below, said) => {
+  const signals = { errors: { source: 'telemetry', stat: 'errorRatio' } };
+  expect(only({ limiter: LIMITER, signals, objective: { errors: { below } } })).toMatch(
+    `objective.errors.below ${said}a share is never above all of it`,
+  );
+});
+
+test.each([
   ['1e3', 'Write 1000, no quotes.'],
   ['10/s', 'Write 10, no quotes.'],
   ['ten', 'at most 1000000.'],
