@@ -29,6 +29,7 @@ if (unknown.length > 0 || names.length > 1) {
   for (const [name, { about }] of Object.entries(BENCHES)) {
     process.stdout.write(`${name.padEnd(10)}${about}\n`);
   }
+  process.stderr.write('Run one: npm run bench -- decide\n');
 } else {
   const [name] = names;
   const result = await BENCHES[name].run();

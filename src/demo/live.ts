@@ -105,7 +105,7 @@ function plainLine(title: string, second: PlaySecond, phase: Phase, left: number
 function limiterText(second: PlaySecond): string {
   const look = second.looks.at(-1);
   if (!look) return 'no limiter';
-  return `limiter ${look.state}: rate ${show(look.rate)}/s, in-flight cap ${look.inFlightMax}, revision ${look.revision}`;
+  return `breaker ${look.state}, rate ${show(look.rate)}/s, in-flight cap ${look.inFlightMax}, revision ${look.revision}`;
 }
 
 function perSecond(seconds: readonly PlaySecond[], pick: (s: PlaySecond) => number): string {

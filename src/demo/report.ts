@@ -89,6 +89,9 @@ export function fates(record: PlayRecord): string {
 }
 
 function settledLine({ without, guarded }: DemoRun): string {
+  if (settledP95Ms(guarded) === null) {
+    return `No request was admitted later than ${SETTLE_SECONDS} s into a disturbance: too short a play to say how it settles.`;
+  }
   return `After the first ${SETTLE_SECONDS} s of each disturbance 95 % of admitted requests took at most ${ms(settledP95Ms(guarded))}; without Flyball ${ms(settledP95Ms(without))}.`;
 }
 

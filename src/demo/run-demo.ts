@@ -63,7 +63,7 @@ async function perform(options: DemoOptions, ending: Ending): Promise<DemoRun> {
 
   const plan = rampPlan(seconds);
   say(
-    'Measuring the knee: a fixed in-flight cap under overload, at full and at half database speed.',
+    'Measuring the knee, the most that any fixed in-flight cap gives under overload, at full and at half database speed.',
   );
   const onStep = ({ slowdown, cap, goodPerSecond }: RampStep) => {
     const speed = slowdown === 1 ? 'full' : 'half';
