@@ -32,7 +32,7 @@ function node(...args: string[]) {
   return spawnSync(process.execPath, args, { cwd: app, encoding: 'utf8', env, timeout: 25_000 });
 }
 
-test('it holds the build, the scripts, the shipped policies and the deployment files, no more', () => {
+test('it holds the build, the scripts, the shipped policies, the deployment files and the docs, no more', () => {
   const packed = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -41,11 +41,18 @@ test('it holds the build, the scripts, the shipped policies and the deployment f
   const paths = files.map(({ path }) => path);
   const wrong = paths.filter(
     (path) =>
-      !/^(dist\/.+\.(js|d\.ts|js\.map)|lua\/.+\.lua|policies\/[^/]+\.ts|deploy\/.+)$/.test(path) &&
-      !['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json'].includes(path),
+      !/^(dist\/.+\.(js|d\.ts|js\.map)|lua\/.+\.lua|policies\/[^/]+\.ts|deploy\/.+|docs\/.+)$/.test(
+        path,
+      ) && !['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json'].includes(path),
   );
   expect(wrong).toEqual([]);
-  for (const path of ['dist/index.js', 'dist/cli/main.js', 'lua/take.lua', 'policies/checkout.ts'])
+  for (const path of [
+    'dist/index.js',
+    'dist/cli/main.js',
+    'lua/take.lua',
+    'policies/checkout.ts',
+    'docs/errors.md',
+  ])
     expect(paths).toContain(path);
 });
 
