@@ -74,7 +74,7 @@ if create and before then return refuse('exists', 'the params are there already'
 if not create and not before then return refuse('invalid', 'the params are missing: create them') end
 if authority == 'lease' then
   if not holds_lease(KEYS[3], owner, token, before and before.fence or 0) then
-    return refuse('lease', 'the lease is held by ' .. (redis.call('GET', KEYS[3]) or 'nobody'))
+    return refuse('lease', 'the lease is held by ' .. (lease_of(KEYS[3]) or 'nobody'))
   end
 elseif authority ~= 'person' then
   return refuse('invalid', 'authority is ' .. authority .. ', not lease or person')
@@ -128,13 +128,15 @@ for i = 1, #FIELDS do
 end
 fields[#fields + 1] = 'hot'
 fields[#fields + 1] = pack_hot(view_of(p, now))
-redis.call('HSET', KEYS[1], unpack(fields))
+-- What may fail comes first, since nothing is undone: a channel without the right to it, a log that is full.
+redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))
 local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)
+if create then redis.call('DEL', KEYS[1]) end
+redis.call('HSET', KEYS[1], unpack(fields))
 if authority == 'lease' then redis.call('PEXPIRE', KEYS[3], integer(math.ceil(lease_ms))) end
 if checkpoint ~= '' then redis.call('SET', KEYS[4], checkpoint, 'PX', '3600000') end
 if policy_hash ~= '' then
   redis.call('SET', KEYS[5], policy_json)
   redis.call('SET', KEYS[6], policy_json)
 end
-redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }

@@ -9,9 +9,10 @@
 -- RETURNS: ['ok', streamId] or ['refused', 'head', head]
 -- TIME: never
 -- COMPLEXITY: O(1)
+--- @include lib/number.lua
 --- @include lib/head.lua
 local prev, hash, body = ARGV[1], ARGV[2], ARGV[3]
 local head = audit_head(KEYS[1])
 if prev ~= head then return { 'refused', 'head', head } end
 local at = redis.call('HMGET', KEYS[2], 'epoch', 'revision')
-return { 'ok', append(KEYS[1], 'note', tonumber(at[1] or '0'), tonumber(at[2] or '0'), hash, prev, body) }
+return { 'ok', append(KEYS[1], 'note', count(at[1]) or 0, count(at[2]) or 0, hash, prev, body) }

@@ -39,7 +39,7 @@ end
 
 -- What is in force: the packed view while one rate holds, else computed from the fields, else the caller's.
 local hot = call('HGET', KEYS[1], 'hot')
-local managed = hot and true
+local managed = hot and #hot > 160
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base
@@ -52,21 +52,26 @@ if managed then
     text = string.sub(hot, 161)
     clock = accrued + rate * (now - since) / 1000000
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000
-  else
-    --- @include lib/params.lua
+  end
+end
+if not text then
+  --- @include lib/params.lua
+  local p = read_params(KEYS[1])
+  managed = p and true
+  if p then
     --- @include lib/effective.lua
     --- @include lib/ttl.lua
     --- @include lib/view.lua
-    local v = view_of(read_params(KEYS[1]), now)
+    local v = view_of(p, now)
     code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
     open_until, probe_rate = v.openUntil, v.probeRate
     floor, subject_floor = v.floor, v.subjectFloor
+  else
+    --- @include lib/unmanaged.lua
   end
-else
-  --- @include lib/unmanaged.lua
 end
 
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end

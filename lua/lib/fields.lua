@@ -54,7 +54,7 @@ local function apply_change(p, first)
     else
       local n = finite(value)
       if not n or n > LARGEST or n < 0 and not (n == -1 and MINUS_ONE[field])
-        or FLAGS[field] and n > 1 then
+        or FLAGS[field] and n > 1 or field == 'generation' and n % 1 ~= 0 then
         return nil, field .. ' is ' .. string.sub(value, 1, 40) .. ', which is not allowed'
       end
       p[field] = n == 0 and 0 or n

@@ -7,7 +7,7 @@ local function audit_head(key)
   local hash, epoch = GENESIS, 0
   for i = 1, #newest[2], 2 do
     if newest[2][i] == 'hash' then hash = newest[2][i + 1] end
-    if newest[2][i] == 'epoch' then epoch = tonumber(newest[2][i + 1]) or 0 end
+    if newest[2][i] == 'epoch' then epoch = count(newest[2][i + 1]) or 0 end
   end
   return hash, epoch
 end

@@ -12,7 +12,7 @@ if not now or not charge_by then
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')
 end
 local hot = call('HGET', KEYS[1], 'hot')
-local managed = hot and true
+local managed = hot and #hot > 160
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base
@@ -25,16 +25,21 @@ if managed then
     text = string.sub(hot, 161)
     clock = accrued + rate * (now - since) / 1000000
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000
-  else
-    local v = view_of(read_params(KEYS[1]), now)
+  end
+end
+if not text then
+  local p = read_params(KEYS[1])
+  managed = p and true
+  if p then
+    local v = view_of(p, now)
     code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
     open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor
+  else
+    --- @include lib/unmanaged.lua
   end
-else
-  --- @include lib/unmanaged.lua
 end
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end
 local mode = code % 4

@@ -1,7 +1,4 @@
 -- view: what a take needs of the params at `now`, as plain numbers, and the text of what is in force.
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }
-
 -- `managed epoch revision generation mode state gliding rate capacity inFlightMax subjectRate subjectCapacity`
 local function in_force_text(p, e)
   return string.format(

@@ -1,5 +1,6 @@
 /** The one way to change what is in force: seal an audit entry on the newest head and hand both to one script call. Stage: actuate. */
 import type { DecideState, GuardVerdict, Sample } from '../decide/types.js';
+import type { FlyballError } from '../errors.js';
 import {
   type ActuateCall,
   type ActuateReply,
@@ -156,17 +157,34 @@ export async function writeNote(
   }
 }
 
-/** The params as stored (null when missing) and the Redis time of the node that holds them. */
+/**
+ * The params as stored (null when missing) and the Redis time of the node that holds them. Params that cannot be
+ * read are an error, or `unreadable` for an owner: the scripts take them for missing, so they can be created anew.
+ */
 export async function readParams(
   redis: RedisClient,
   address: LimiterAddress,
 ): Promise<{ params: Params | null; nowUs: number }> {
+  const { params, nowUs, unreadable } = await readParamsAnyhow(redis, address);
+  if (unreadable !== null) throw unreadable;
+  return { params, nowUs };
+}
+
+export async function readParamsAnyhow(
+  redis: RedisClient,
+  address: LimiterAddress,
+): Promise<{ params: Params | null; nowUs: number; unreadable: FlyballError | null }> {
   const replies = await redis.pipeline().hgetall(limiterKeys(address).params).time().exec();
   const [hash, time] = (replies ?? []).map(([error, value]) => {
     if (error) throw error;
     return value;
   }) as [Record<string, string>, [string | number, string | number]];
-  return { params: parseParams(hash), nowUs: Number(time[0]) * 1_000_000 + Number(time[1]) };
+  const nowUs = Number(time[0]) * 1_000_000 + Number(time[1]);
+  try {
+    return { params: parseParams(hash), nowUs, unreadable: null };
+  } catch (error) {
+    return { params: null, nowUs, unreadable: error as FlyballError };
+  }
 }
 
 /** The hash of the newest audit entry, from which the next one is sealed; 64 zeros when there is none. */

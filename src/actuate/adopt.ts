@@ -5,7 +5,7 @@ import type { ActuateReply, Authority } from '../redis/calls.js';
 import { effective, settled } from '../redis/effective.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
-import { entryValues, type RedisClient, readParams, write } from './actuator.js';
+import { entryValues, type RedisClient, readParamsAnyhow, write } from './actuator.js';
 import { adoptedParams, createdParams } from './adopted-params.js';
 import { readEntries } from './audit.js';
 import type { Actor, EntryValues } from './entry.js';
@@ -60,10 +60,10 @@ export async function adopt(
       sentence: `${loaded.file}: limiter.group is ${named(group)}, but ${address.name} lives in ${named(registered)}. A limiter cannot change its group: give it a new name, or keep the group.`,
     };
   }
-  const { params, nowUs } = await readParams(redis, address);
+  const { params, nowUs, unreadable } = await readParamsAnyhow(redis, address);
   const outcome =
     params === null
-      ? await create(redis, loaded, address, nowUs, options)
+      ? await create(redis, loaded, address, nowUs, options, unreadable?.message)
       : await change(redis, loaded, address, params, nowUs, options);
   if (outcome.status !== 'refused' && registered === null) {
     await redis.hset(fleetKeys(options.prefix).limiters, address.name, group);
@@ -77,6 +77,7 @@ async function create(
   address: LimiterAddress,
   nowUs: number,
   options: AdoptOptions,
+  unreadable: string | undefined,
 ): Promise<AdoptOutcome> {
   const { change, restored, sentence } = createdParams(loaded, options.last ?? null);
   const epoch = Math.max(
@@ -101,7 +102,7 @@ async function create(
       after: values(change, null),
       policyHash: loaded.hash,
       policy: { hash: loaded.hash, json: loaded.json },
-      detail: { file: loaded.file },
+      detail: { file: loaded.file, ...(unreadable === undefined ? {} : { unreadable }) },
     },
     options,
   );
@@ -117,8 +118,9 @@ async function change(
   options: AdoptOptions,
 ): Promise<AdoptOutcome> {
   if (params.policyHash === loaded.hash) {
-    const stored = await redis.exists(limiterKeys(address).policy);
-    if (stored === 1) return { status: 'unchanged' };
+    const keys = limiterKeys(address);
+    const stored = await redis.mget(keys.policy, keys.policyVersion(loaded.hash));
+    if (stored.every((text) => text === loaded.json)) return { status: 'unchanged' };
   }
   const adopted = adoptedParams(loaded, params, nowUs / 1000);
   const now = { ...params, ...settled(params, effective(params, nowUs / 1000)) };

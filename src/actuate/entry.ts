@@ -113,17 +113,42 @@ export function readEntry(id: string, fields: readonly string[]): StoredEntry | 
     return broken('its epoch or revision is not a number');
   }
   const body = parsedBody(text);
-  if (body === null) return broken('its body is not a JSON object');
+  if (body === null) return broken('its body is not that of an audit entry');
   return { id, kind, epoch, revision, hash, prev, text, body };
 }
 
 function parsedBody(text: string): EntryBody | null {
   try {
     const body: unknown = JSON.parse(text);
-    return typeof body === 'object' && body !== null && !Array.isArray(body)
-      ? (body as EntryBody)
-      : null;
+    return isBody(body) ? body : null;
   } catch {
     return null;
   }
+}
+
+/** What every reader of an entry relies on; the inputs of a decision are checked by whoever recomputes it. */
+function isBody(value: unknown): value is EntryBody {
+  if (!isObject(value) || !isObject(value.actor)) return false;
+  const { actor, reason, sentence, policyHash, atMs, before, after } = value;
+  return (
+    [actor.kind, actor.name, reason, sentence, policyHash].every((t) => typeof t === 'string') &&
+    typeof atMs === 'number' &&
+    isValues(before) &&
+    isValues(after)
+  );
+}
+
+function isValues(value: unknown): boolean {
+  if (value === null) return true;
+  if (!isObject(value)) return false;
+  const { mode, state, rate, capacity, inFlightMax } = value;
+  return (
+    typeof mode === 'string' &&
+    typeof state === 'string' &&
+    [rate, capacity, inFlightMax].every((n) => typeof n === 'number')
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -12,7 +12,7 @@ import { findRevision, type StoredEntry } from './audit.js';
  * - `differs`: they do not; `differences` says where (a changed entry, or a law that is not deterministic).
  * - `other_version`: another version of the law took it; recomputing would prove nothing.
  * - `not_a_decision`: a person, an adopted policy or a settling wrote it; the entry itself is the reason.
- * - `incomplete`: the policy it names is no longer stored.
+ * - `incomplete`: the policy it names is no longer stored, or it or the inputs cannot be read.
  */
 export type ExplainVerdict =
   | 'agrees'
@@ -73,7 +73,7 @@ export async function explainEntry(
       entry,
     };
   }
-  const text = await redis.get(limiterKeys(address).policyVersion(body.policyHash));
+  const [text = null] = await redis.mget(limiterKeys(address).policyVersion(body.policyHash));
   if (text === null) {
     return {
       verdict: 'incomplete',
@@ -81,7 +81,15 @@ export async function explainEntry(
       entry,
     };
   }
-  return recompute(entry, policySchema.parse(JSON.parse(text)), stateBefore, sample);
+  try {
+    return recompute(entry, policySchema.parse(JSON.parse(text)), stateBefore, sample);
+  } catch {
+    return {
+      verdict: 'incomplete',
+      sentence: `The policy it names (${body.policyHash.slice(0, 12)}) or its recorded inputs cannot be read, so it is not recomputed. ${body.sentence}`,
+      entry,
+    };
+  }
 }
 
 function recompute(

@@ -41,8 +41,15 @@ export async function verifyAudit(
   const { pageSize = 500, anchor } = options;
   const key = limiterKeys(address).audit;
   // Read before the stream: a change written meanwhile must then show up in the stream, never the reverse.
-  const { params } = await readParams(redis, address);
+  const params = await readParams(redis, address).then(
+    (read) => read.params,
+    (error: Error) => error,
+  );
   const chain = createChain(address.name, anchor);
+  const type = await redis.type(key);
+  if (type !== 'stream' && type !== 'none') {
+    return chain.report(atTheEnd(`the log is gone: its key holds a ${type}`));
+  }
   let from = '-';
   for (;;) {
     const page = await redis.xrange(key, from, '+', 'COUNT', pageSize);
@@ -54,10 +61,15 @@ export async function verifyAudit(
     if (page.length < pageSize || last === undefined) break;
     from = `(${last[0]}`;
   }
+  if (params instanceof Error) return chain.report(atTheEnd(params.message));
   return chain.report(chain.end(params));
 }
 
 type Fault = NonNullable<VerifyReport['fault']>;
+
+function atTheEnd(what: string): Fault {
+  return { id: null, revision: null, what };
+}
 
 function createChain(limiter: string, anchor: string | undefined) {
   let head: string | null = null;
@@ -99,7 +111,11 @@ function createChain(limiter: string, anchor: string | undefined) {
     changes++;
     const before = lastChange;
     lastChange = { epoch: entry.epoch, revision: entry.revision };
-    if (before === null) return null;
+    if (before === null) {
+      // Params are created without a before, so a change of something has others before it.
+      if (trimmed || body.before === null) return null;
+      return fault(`the log begins with revision ${entry.revision}: all before it is missing`);
+    }
     if (entry.epoch < before.epoch) {
       return fault(`epoch ${entry.epoch} follows the later epoch ${before.epoch}`);
     }
@@ -144,7 +160,7 @@ function createChain(limiter: string, anchor: string | undefined) {
       return {
         ...base,
         verdict: 'broken',
-        sentence: `${limiter}: broken ${place}${revision}: ${fault.what}.`,
+        sentence: `${limiter}: broken ${place}${revision}: ${fault.what.replace(/\.$/, '')}.`,
         head: head ?? GENESIS_HASH,
         fault,
       };

@@ -17,7 +17,7 @@ const REDIS_FAULTS: readonly {
   exit: number;
 }[] = [
   {
-    says: /^(NOPERM|NOAUTH|WRONGPASS)/,
+    says: /^(NOPERM|NOAUTH|WRONGPASS)|user executing the script can't/,
     code: 'FLYBALL_E_REDIS_DENIED',
     means: 'Redis refused the command',
     mend: 'Use a user that may do this: deploy/redis/users.acl has one for each task.',
@@ -28,6 +28,13 @@ const REDIS_FAULTS: readonly {
     code: 'FLYBALL_E_REDIS_CANNOT_WRITE',
     means: 'Redis cannot take writes now',
     mend: 'flyball doctor looks for the cause. Nothing was written.',
+    exit: EXIT.fault,
+  },
+  {
+    says: /^WRONGTYPE/,
+    code: 'FLYBALL_E_REDIS_KEY_TYPE',
+    means: "A key of Flyball's holds a value of another type, so something else has written it",
+    mend: 'flyball doctor names the limiter; keep a copy of that key (DUMP), then delete it.',
     exit: EXIT.fault,
   },
   {

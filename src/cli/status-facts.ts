@@ -34,14 +34,17 @@ export async function readStatusFacts(
   const { params, nowUs } = await readParams(redis, address);
   const second = Math.floor(nowUs / 1_000_000);
   const seconds = Array.from({ length: TRAFFIC_SECONDS }, (_, i) => second - 1 - i);
-  const [policy, lease, statusText, shares, page, ...telemetry] = await Promise.all([
-    readPolicy(redis, address),
-    redis.get(keys.lease),
-    redis.get(keys.status),
-    redis.hgetall(keys.inFlight),
-    readEntries(redis, address, { limit: 1, kind: 'change' }),
-    ...seconds.map((s) => redis.hgetall(keys.telemetry(s))),
-  ]);
+  const [policy, [lease = null, statusText = null], shares, page, ...telemetry] = await Promise.all(
+    [
+      readPolicy(redis, address),
+      // MGET: a key of another type reads as none.
+      redis.mget(keys.lease, keys.status),
+      redis.hgetall(keys.inFlight),
+      // Without its log a limiter is still to be looked at.
+      readEntries(redis, address, { limit: 1, kind: 'change' }).catch(() => ({ entries: [] })),
+      ...seconds.map((s) => redis.hgetall(keys.telemetry(s))),
+    ],
+  );
   return {
     address,
     params,

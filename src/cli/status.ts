@@ -1,10 +1,13 @@
 /** `flyball status`: what is in force, what binds now, who holds it, who watches it. Stage: cli. */
 import { Command } from 'commander';
+import { EXIT } from '../errors.js';
+import { describeFault } from './faults.js';
 import type { CliIo } from './output.js';
 import { findLimiter, listLimiters, withRedis } from './session.js';
 import { readStatusFacts } from './status-facts.js';
 import { statusLines, statusTable } from './status-text.js';
 import { statusView } from './status-view.js';
+import { clean } from './text.js';
 
 export function register(program: Command, io: CliIo): void {
   program.addCommand(
@@ -21,9 +24,19 @@ export function register(program: Command, io: CliIo): void {
             limiter === undefined
               ? await listLimiters(session)
               : [await findLimiter(session, limiter)];
-          const facts = await Promise.all(
+          const read = await Promise.allSettled(
             addresses.map((address) => readStatusFacts(session, address)),
           );
+          const facts = read.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+          for (const [i, one] of read.entries()) {
+            if (one.status === 'fulfilled') continue;
+            // One limiter that cannot be read must not take `status` away from the others.
+            if (facts.length === 0) throw one.reason;
+            io.exitCode = EXIT.fault;
+            io.warn(
+              `${addresses[i]!.name} is left out: ${clean(describeFault(one.reason).message)}`,
+            );
+          }
           const views = facts.map(statusView);
           const nowMs = facts[0]?.nowMs ?? Date.now();
           if (io.flags.json) {

@@ -2,18 +2,24 @@
 import type { RedisClient } from '../actuate/actuator.js';
 import type { LoadedPolicy } from '../actuate/adopt.js';
 import { FlyballError } from '../errors.js';
+import { textHash } from '../policy/hash.js';
 import { policySchema } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 
-/** The policy of that hash, or null when it is not stored. One that this version cannot read is an error. */
+/**
+ * The policy of that hash, or null when it is not stored whole: a text that is another policy's, or was changed,
+ * does not count. One that this version cannot read is an error.
+ */
 export async function readAdopted(
   redis: RedisClient,
   address: LimiterAddress,
   hash: string,
 ): Promise<LoadedPolicy | null> {
   const keys = limiterKeys(address);
-  const json = (await redis.get(keys.policyVersion(hash))) ?? (await redis.get(keys.policy));
-  if (json === null) return null;
+  // A key of another type reads as none.
+  const texts = await redis.mget(keys.policyVersion(hash), keys.policy);
+  const json = texts.find((text) => text !== null && textHash(text) === hash);
+  if (json === undefined || json === null) return null;
   const parsed = policySchema.safeParse(JSON.parse(json));
   if (!parsed.success) {
     throw new FlyballError(

@@ -1,5 +1,5 @@
 /** Which policy file is adopted when a daemon starts: new ones are, old versions beside a living leader are not. Stage: daemon. */
-import { type RedisClient, readParams } from '../actuate/actuator.js';
+import { type RedisClient, readParamsAnyhow } from '../actuate/actuator.js';
 import { adopt, type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
@@ -28,7 +28,7 @@ export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy)
   const address = policyAddress(loaded.policy, prefix);
   const keys = limiterKeys(address);
   for (let attempt = 1; ; attempt++) {
-    const { params } = await readParams(redis, address);
+    const { params } = await readParamsAnyhow(redis, address);
     if (params !== null && params.policyHash !== loaded.hash) {
       if (loaded.policy.reload === 'apply') {
         log.warn(
@@ -60,4 +60,15 @@ export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy)
     }
     return;
   }
+}
+
+const OF_REDIS = /^(NOPERM|NOAUTH|READONLY|OOM|MISCONF|NOREPLICAS)|user executing the script can't/;
+const OF_THE_CONNECTION = /timed out|Connection is closed|max retries/;
+
+/** A fault of the settings, the rights or Redis as a whole: then no limiter can be adopted, and the start ends. */
+export function concernsAll(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message: string };
+  return (
+    code === 'FLYBALL_E_POLICY_GROUP' || OF_REDIS.test(message) || OF_THE_CONNECTION.test(message)
+  );
 }

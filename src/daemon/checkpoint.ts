@@ -21,7 +21,8 @@ export async function readCheckpoint(
   address: LimiterAddress,
   policy: Policy,
 ): Promise<Checkpoint> {
-  const text = await redis.get(limiterKeys(address).state);
+  // MGET: a key of another type reads as none.
+  const [text] = await redis.mget(limiterKeys(address).state);
   let stored: Partial<Checkpoint> = {};
   try {
     const parsed: unknown = JSON.parse(text ?? '{}');

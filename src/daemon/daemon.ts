@@ -1,6 +1,6 @@
 /** The daemon put together: policies, Redis, limiters, loop, HTTP; and taken apart in the reverse order. Stage: daemon. */
 
-import { policyAddress } from '../actuate/adopt.js';
+import { type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import { createOwnerId } from '../actuate/lease.js';
 import { type Clock, systemClock } from '../clock.js';
 import { FlyballError, PolicyError } from '../errors.js';
@@ -8,7 +8,7 @@ import type { Logger } from '../log.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { createApp, type HttpServer, listen } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
-import { adoptAtStart } from './adoption.js';
+import { adoptAtStart, concernsAll } from './adoption.js';
 import { healthChecks } from './checks.js';
 import type { DaemonConfig } from './config.js';
 import { announce, registeredLimiters, withdraw } from './fleet.js';
@@ -54,6 +54,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { redis, close: closeRedis } = await openRedis(config, { env, embedded, log });
   const limiters = new Map<string, ManagedLimiter>();
   const failing = new Set<string>();
+  /** Files whose limiter could not be read or written at the start. */
+  const unadopted = new Map<string, LoadedPolicy>();
   let closing: Promise<void> | null = null;
   let http: HttpServer | null = null;
   let housekeeping: NodeJS.Timeout | null = null;
@@ -107,11 +109,24 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     return { file: state, faults };
   }
 
+  function adoptFile(loaded: LoadedPolicy): Promise<void> {
+    return adoptAtStart({ redis, prefix, owner, leaseMs, nowMs: clock.nowMs(), log }, loaded);
+  }
+
   async function adoptFiles(): Promise<void> {
     for (const loaded of policies.files.values()) {
-      const nowMs = clock.nowMs();
-      await adoptAtStart({ redis, prefix, owner, leaseMs, nowMs, log }, loaded);
       manage(policyAddress(loaded.policy, prefix));
+      try {
+        await adoptFile(loaded);
+      } catch (error) {
+        if (once || concernsAll(error)) throw error;
+        // Of this limiter alone: the others must have their daemon.
+        unadopted.set(loaded.policy.limiter.name, loaded);
+        log.error(
+          { event: 'adoption_failed', limiter: loaded.policy.limiter.name, err: error },
+          `${loaded.file} could not be adopted: ${(error as Error).message.replace(/\.$/, '')}. It is tried again.`,
+        );
+      }
     }
     for (const address of await registeredLimiters(redis, prefix)) manage(address);
   }
@@ -120,6 +135,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   async function housekeep(): Promise<void> {
     for (const loaded of await policies.poll()) {
       const { name } = loaded.policy.limiter;
+      unadopted.delete(name);
       if (loaded.policy.reload === 'auto') {
         manage(policyAddress(loaded.policy, prefix));
         limiters.get(name)?.offer(loaded);
@@ -129,6 +145,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
           `${loaded.file} has changed and waits for \`flyball apply\`.`,
         );
       }
+    }
+    for (const [name, loaded] of unadopted) {
+      const adopting = adoptFile(loaded).then(() => unadopted.delete(name));
+      await adopting.catch(() => {});
     }
     for (const address of await registeredLimiters(redis, prefix)) manage(address);
     await announce(redis, prefix, owner, {
@@ -140,13 +160,26 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     });
   }
 
+  /** A registry that cannot be read or written is told once, and ends neither the start nor the loop. */
+  async function tidy(): Promise<void> {
+    try {
+      await housekeep();
+      if (failing.delete('')) log.info({ event: 'housekeeping_recovered' });
+    } catch (error) {
+      if (failing.has('')) return;
+      failing.add('');
+      log.warn(
+        { event: 'housekeeping_failed', err: error },
+        `Files or registries could not be looked after: ${(error as Error).message}. Limiters go on.`,
+      );
+    }
+  }
+
   function scheduleHousekeeping(): void {
     housekeeping = setTimeout(() => {
-      housekeep()
-        .catch((error) => log.debug({ event: 'housekeeping_failed', err: error }))
-        .finally(() => {
-          if (closing === null) scheduleHousekeeping();
-        });
+      void tidy().finally(() => {
+        if (closing === null) scheduleHousekeeping();
+      });
     }, config.reloadMs);
   }
 
@@ -190,7 +223,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       for (const limiter of limiters.values()) await limiter.tick();
     } else {
       loop.start();
-      await housekeep();
+      await tidy();
       scheduleHousekeeping();
     }
   } catch (error) {

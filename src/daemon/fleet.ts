@@ -1,7 +1,7 @@
 /** Which limiters this Redis knows, and which daemons live: the two registries. Stage: daemon. */
 import { hostname } from 'node:os';
 import type { RedisClient } from '../actuate/actuator.js';
-import { fleetKeys, type LimiterAddress } from '../redis/keys.js';
+import { fleetKeys, type LimiterAddress, NAME_PATTERN } from '../redis/keys.js';
 
 /** What `flyball:daemons` holds of each daemon, under its owner id. */
 export interface DaemonRecord {
@@ -19,17 +19,18 @@ export interface DaemonRecord {
 /** A daemon that was not heard of for this long is dropped from the registry. */
 const FORGET_AFTER_MS = 60_000;
 
-/** Every registered limiter: also those whose policy files lie with another daemon, or nowhere any more. */
+/**
+ * Every registered limiter: also those whose policy files lie with another daemon, or nowhere any more. Names that
+ * no Flyball could have written are left out: one bad field must not take the others' daemon away.
+ */
 export async function registeredLimiters(
   redis: RedisClient,
   prefix: string,
 ): Promise<LimiterAddress[]> {
   const registry = await redis.hgetall(fleetKeys(prefix).limiters);
-  return Object.entries(registry).map(([name, group]) => ({
-    name,
-    group: group === '' ? undefined : group,
-    prefix,
-  }));
+  return Object.entries(registry)
+    .filter(([name, group]) => [name, group || 'none'].every((part) => NAME_PATTERN.test(part)))
+    .map(([name, group]) => ({ name, group: group === '' ? undefined : group, prefix }));
 }
 
 /** Writes this daemon's record and drops those of daemons long silent. */
@@ -53,7 +54,7 @@ export async function withdraw(redis: RedisClient, prefix: string, owner: string
 
 function isSilent(text: string, nowMs: number): boolean {
   try {
-    return nowMs - (JSON.parse(text) as DaemonRecord).atMs > FORGET_AFTER_MS;
+    return !(nowMs - (JSON.parse(text) as DaemonRecord).atMs <= FORGET_AFTER_MS);
   } catch {
     return true;
   }

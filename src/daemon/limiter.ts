@@ -1,5 +1,5 @@
 /** One limiter's turn: sense, estimate, then lead (decide, guard, write or beat) or watch while another leads. Stage: daemon. */
-import { type RedisClient, readParams } from '../actuate/actuator.js';
+import { type RedisClient, readParamsAnyhow } from '../actuate/actuator.js';
 import { type AdoptOutcome, adopt, type LoadedPolicy } from '../actuate/adopt.js';
 import { createLease } from '../actuate/lease.js';
 import type { Clock } from '../clock.js';
@@ -81,7 +81,7 @@ export function createManagedLimiter(
   async function turnOnce(dtMs: number): Promise<void> {
     if (lease.token === null) await takeLease();
     if (offered !== null) await adoptOffered(offered);
-    const seen = await readParams(redis, address);
+    const seen = await readParamsAnyhow(redis, address);
     if (seen.params !== null) await follow(seen.params.policyHash);
     if (adopted === null) return;
     sampler ??= createSampler({ redis, policy: adopted.policy, address, clock, env, log });
@@ -90,7 +90,8 @@ export function createManagedLimiter(
     estimates = estimated.state;
 
     // Read again: sources may have taken most of a second, and a person may have written meanwhile.
-    const { params, nowUs } = await readParams(redis, address);
+    const { params, nowUs, unreadable } = await readParamsAnyhow(redis, address);
+    if (unreadable !== null) log.error({ event: 'params_unreadable', limiter }, unreadable.message);
     if (params === null) return restore(adopted);
     const last = lastParams;
     if (last === null || !isOlder(params, last)) lastParams = params;
@@ -101,8 +102,9 @@ export function createManagedLimiter(
   }
 
   async function takeLease(): Promise<void> {
+    const before = lease.token;
     const reply = await lease.acquire();
-    if (reply.status !== 'held') return;
+    if (reply.status !== 'held' || reply.token === before) return;
     log.info(
       { event: 'lease_taken', limiter, fence: reply.token },
       `${owner} leads ${limiter} from now on.`,
@@ -151,8 +153,7 @@ export function createManagedLimiter(
 
   /** Redis lost the params (FLUSHALL, eviction, a new server): they come back within a turn, and only by the owner. */
   async function restore(policy: LoadedPolicy): Promise<void> {
-    // A flush took the lease key along: what is held here is a memory.
-    lease.lost();
+    // A flush took the lease key along: what is held here is a memory. One that is still ours is renewed.
     await takeLease();
     if (lease.token === null) return;
     const outcome = await adopt(redis, policy, { ...adoptOptions(), last: lastParams });

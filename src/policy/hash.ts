@@ -12,5 +12,10 @@ export function policyJson(policy: Policy): string {
 
 /** SHA-256 of the canonical JSON, hex. */
 export function policyHash(policy: Policy): string {
-  return createHash('sha256').update(policyJson(policy), 'utf8').digest('hex');
+  return textHash(policyJson(policy));
+}
+
+/** The hash of a text that claims to be a policy's canonical JSON. */
+export function textHash(json: string): string {
+  return createHash('sha256').update(json, 'utf8').digest('hex');
 }

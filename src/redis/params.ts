@@ -174,29 +174,56 @@ export type ParamChange = Partial<
   >
 >;
 
-/** HGETALL reply → Params, or null when the hash is missing. A field that does not parse is a typed error. */
+const COUNTS: readonly ParamField[] = ['epoch', 'revision', 'generation', 'fence'];
+const NOT_BELOW_ZERO: readonly string[] = [
+  'rate',
+  'capacity',
+  'inFlightMax',
+  'subjectCapacity',
+  'policyRate',
+  'probeRate',
+  'safeRate',
+  'safeInFlight',
+  'lostAfterMs',
+  'lostOverMs',
+];
+const WORDS: Partial<Record<ParamField, readonly string[]>> = {
+  mode: ['off', 'shadow', 'recommend', 'auto'] satisfies Mode[],
+  state: ['closed', 'open', 'half-open', 'recovering'] satisfies LimiterState[],
+};
+
+/**
+ * HGETALL reply → Params, or null when the hash is missing. A field that is missing or garbage is a typed error.
+ * Twin of `lua/lib/params.lua`: where one reads params, the other must.
+ */
 export function parseParams(hash: Record<string, string>): Params | null {
-  if (hash.v === undefined) return null;
+  if (Object.keys(hash).length === 0) return null;
   const out: Record<string, string | number> = {};
   for (const field of PARAM_FIELDS) {
     const text = hash[field] ?? LATER[field];
-    if (text === undefined) {
-      throw new FlyballError(
-        'FLYBALL_E_PARAMS_CORRUPT',
-        `params field ${field} is missing. Delete the params hash: a running daemon creates it anew from its policy.`,
-      );
+    if (text === undefined) throw corrupt(field, 'missing');
+    if (TEXT_FIELDS.has(field)) {
+      if (WORDS[field]?.includes(text) === false) throw corrupt(field, JSON.stringify(text));
+      out[field] = text;
+      continue;
     }
-    if (TEXT_FIELDS.has(field)) out[field] = text;
-    else {
-      const value = Number(text);
-      if (text === '' || !Number.isFinite(value)) {
-        throw new FlyballError(
-          'FLYBALL_E_PARAMS_CORRUPT',
-          `params field ${field} is ${JSON.stringify(text)}, not a number. Delete the params hash: a running daemon creates it anew from its policy.`,
-        );
-      }
-      out[field] = value;
+    const value = /^[\d.eE+-]+$/.test(text) ? Number(text) : Number.NaN;
+    const count = COUNTS.includes(field);
+    if (
+      !Number.isFinite(value) ||
+      (count && !(Number.isInteger(value) && value <= 2 ** 53)) ||
+      (value < 0 && (count || NOT_BELOW_ZERO.includes(field)))
+    ) {
+      throw corrupt(field, JSON.stringify(text));
     }
+    out[field] = value;
   }
   return out as unknown as Params;
+}
+
+function corrupt(field: string, what: string): FlyballError {
+  return new FlyballError(
+    'FLYBALL_E_PARAMS_CORRUPT',
+    `params field ${field} is ${what.slice(0, 80)}, so the params cannot be read and services use the numbers in their own code. A running daemon creates them anew from its policy.`,
+  );
 }

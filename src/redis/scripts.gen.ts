@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: 'dd91c08014754ff1af4d672f0a69cd4e98db648c',
+  sha: '87002a18790e29bc886be670f711b99d4461a42f',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -51,23 +51,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -193,8 +231,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -244,13 +280,16 @@ local function pack_hot(v)\n\
     v.openUntil, v.probeRate\n\
   ) .. v.text\n\
 end\n\
+local function lease_of(lease_key)\n\
+  return redis.call('MGET', lease_key)[1]\n\
+end\n\
 local function holds_lease(lease_key, owner, token, fence)\n\
   local number = count(token)\n\
   if not number or number < fence then return false end\n\
-  return redis.call('GET', lease_key) == owner .. ':' .. token\n\
+  return lease_of(lease_key) == owner .. ':' .. token\n\
 end\n\
 local function lease_token(lease_key)\n\
-  return tonumber(string.match(redis.call('GET', lease_key) or '', ':(%d+)$')) or 0\n\
+  return count(string.match(lease_of(lease_key) or '', ':(%d+)$')) or 0\n\
 end\n\
 local GENESIS = string.rep('0', 64)\n\
 local function audit_head(key)\n\
@@ -259,7 +298,7 @@ local function audit_head(key)\n\
   local hash, epoch = GENESIS, 0\n\
   for i = 1, #newest[2], 2 do\n\
     if newest[2][i] == 'hash' then hash = newest[2][i + 1] end\n\
-    if newest[2][i] == 'epoch' then epoch = tonumber(newest[2][i + 1]) or 0 end\n\
+    if newest[2][i] == 'epoch' then epoch = count(newest[2][i + 1]) or 0 end\n\
   end\n\
   return hash, epoch\n\
 end\n\
@@ -316,7 +355,7 @@ local function apply_change(p, first)\n\
     else\n\
       local n = finite(value)\n\
       if not n or n > LARGEST or n < 0 and not (n == -1 and MINUS_ONE[field])\n\
-        or FLAGS[field] and n > 1 then\n\
+        or FLAGS[field] and n > 1 or field == 'generation' and n % 1 ~= 0 then\n\
         return nil, field .. ' is ' .. string.sub(value, 1, 40) .. ', which is not allowed'\n\
       end\n\
       p[field] = n == 0 and 0 or n\n\
@@ -520,7 +559,7 @@ if create and before then return refuse('exists', 'the params are there already'
 if not create and not before then return refuse('invalid', 'the params are missing: create them') end\n\
 if authority == 'lease' then\n\
   if not holds_lease(KEYS[3], owner, token, before and before.fence or 0) then\n\
-    return refuse('lease', 'the lease is held by ' .. (redis.call('GET', KEYS[3]) or 'nobody'))\n\
+    return refuse('lease', 'the lease is held by ' .. (lease_of(KEYS[3]) or 'nobody'))\n\
   end\n\
 elseif authority ~= 'person' then\n\
   return refuse('invalid', 'authority is ' .. authority .. ', not lease or person')\n\
@@ -565,15 +604,16 @@ for i = 1, #FIELDS do\n\
 end\n\
 fields[#fields + 1] = 'hot'\n\
 fields[#fields + 1] = pack_hot(view_of(p, now))\n\
-redis.call('HSET', KEYS[1], unpack(fields))\n\
+redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))\n\
 local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)\n\
+if create then redis.call('DEL', KEYS[1]) end\n\
+redis.call('HSET', KEYS[1], unpack(fields))\n\
 if authority == 'lease' then redis.call('PEXPIRE', KEYS[3], integer(math.ceil(lease_ms))) end\n\
 if checkpoint ~= '' then redis.call('SET', KEYS[4], checkpoint, 'PX', '3600000') end\n\
 if policy_hash ~= '' then\n\
   redis.call('SET', KEYS[5], policy_json)\n\
   redis.call('SET', KEYS[6], policy_json)\n\
 end\n\
-redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))\n\
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\
 ",
 };
@@ -588,7 +628,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: 'cdd37479fc3bba6c4b4f3a32ef77064a9a7d7c74',
+  sha: 'ef6ca4b7e91ff080333b55adc79d51365bcadc99',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -618,23 +658,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -760,8 +838,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -814,7 +890,7 @@ if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
 local hot = call('HGET', KEYS[1], 'hot')\n\
-local managed = hot and true\n\
+local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
@@ -827,45 +903,50 @@ if managed then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
-  else\n\
-    local v = view_of(read_params(KEYS[1]), now)\n\
+  end\n\
+end\n\
+if not text then\n\
+  local p = read_params(KEYS[1])\n\
+  managed = p and true\n\
+  if p then\n\
+    local v = view_of(p, now)\n\
     code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
-  end\n\
-else\n\
-  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
-  local r, c, f, sr, sc = string.match(\n\
-    ARGV[4],\n\
-    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
-  )\n\
-  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
-  local cap = tonumber(f)\n\
-  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
-    and rate + capacity + cap + subject_rate + subject_capacity\n\
-  if not sum or sum > 9007199254740992 then\n\
-    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
-  end\n\
-  code = ARGV[3] == '1' and 1 or 2\n\
-  full, floor, subject_floor = capacity, NONE, NONE\n\
-  clock, subject_clock = 0, 0\n\
-  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
-  local function life(most, per_second)\n\
-    if not (per_second > 0) then return 86400000 end\n\
-    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
-  end\n\
-  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
-  text = string.format(\n\
-    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
-    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
-  )\n\
-  function unmanaged_base(mark, per_second)\n\
-    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
-    held, at = tonumber(held), tonumber(at)\n\
-    if not held or not at then return 0, true end\n\
-    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  else\n\
+    local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+    local r, c, f, sr, sc = string.match(\n\
+      ARGV[4],\n\
+      '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+    )\n\
+    rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+    local cap = tonumber(f)\n\
+    local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+      and rate + capacity + cap + subject_rate + subject_capacity\n\
+    if not sum or sum > 9007199254740992 then\n\
+      return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+    end\n\
+    code = ARGV[3] == '1' and 1 or 2\n\
+    full, floor, subject_floor = capacity, NONE, NONE\n\
+    clock, subject_clock = 0, 0\n\
+    reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+    local function life(most, per_second)\n\
+      if not (per_second > 0) then return 86400000 end\n\
+      return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+    end\n\
+    ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+    text = string.format(\n\
+      '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+      code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+    )\n\
+    function unmanaged_base(mark, per_second)\n\
+      local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+      held, at = tonumber(held), tonumber(at)\n\
+      if not held or not at then return 0, true end\n\
+      return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+    end\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
@@ -1054,7 +1135,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: '05d8eed6af16388463d2fba0fd03cd9cdd5c0d8a',
+  sha: 'ff004894cc7a8a4864676d97492bfe51af3157b0',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1084,23 +1165,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -1226,8 +1345,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -1290,7 +1407,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '3c0774db53903041c370665f6761a9b9e81d41f3',
+  sha: '7914037cdee52f61737414ac2f70888ca5a12d8f',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1320,23 +1437,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -1462,8 +1617,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -1513,13 +1666,16 @@ local function pack_hot(v)\n\
     v.openUntil, v.probeRate\n\
   ) .. v.text\n\
 end\n\
+local function lease_of(lease_key)\n\
+  return redis.call('MGET', lease_key)[1]\n\
+end\n\
 local function holds_lease(lease_key, owner, token, fence)\n\
   local number = count(token)\n\
   if not number or number < fence then return false end\n\
-  return redis.call('GET', lease_key) == owner .. ':' .. token\n\
+  return lease_of(lease_key) == owner .. ':' .. token\n\
 end\n\
 local function lease_token(lease_key)\n\
-  return tonumber(string.match(redis.call('GET', lease_key) or '', ':(%d+)$')) or 0\n\
+  return count(string.match(lease_of(lease_key) or '', ':(%d+)$')) or 0\n\
 end\n\
 local now = now_us(ARGV[1])\n\
 local lease_ms = within(ARGV[4], 1, LEASE_MAX_MS)\n\
@@ -1553,7 +1709,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '07d912f1f8ed0a68a62509e3a02ea224748295db',
+  sha: '6a6f369380488785fd7e530fd81c7fcb3ec6d01f',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1583,23 +1739,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -1725,8 +1919,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -1859,7 +2051,7 @@ export type LeaseArgs = [nowUs: ScriptArg, op: ScriptArg, owner: ScriptArg, toke
  */
 export const leaseScript: Script<LeaseKeys, LeaseArgs> = {
   name: 'lease',
-  sha: '49002b2c4cc40a12add9bf96443a9f6649c4699d',
+  sha: '87f89549aa57e9404b2ee92ee7bc1deeb3f38de4',
   lua: "-- flyball lease\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1889,6 +2081,7 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local LONGEST_MS = 600000\n\
 local now = now_us(ARGV[1])\n\
 local op, owner, token, lease_ms = ARGV[2], ARGV[3], ARGV[4], within(ARGV[5], 1, LEASE_MAX_MS)\n\
 if not now or not lease_ms or (op ~= 'acquire' and op ~= 'release') or owner == '' then\n\
@@ -1896,7 +2089,10 @@ if not now or not lease_ms or (op ~= 'acquire' and op ~= 'release') or owner == 
 end\n\
 local text = string.format('%.0f', now)\n\
 local life = string.format('%.0f', math.ceil(lease_ms))\n\
-local held = redis.call('GET', KEYS[1])\n\
+local held = redis.call('MGET', KEYS[1])[1]\n\
+local other, others_token = string.match(held or '', '^(.*):(%d+)$')\n\
+local ttl = held and redis.call('PTTL', KEYS[1])\n\
+if not other or ttl == -1 then held = false end\n\
 local mine = held and token ~= '' and held == owner .. ':' .. token\n\
 if op == 'release' then\n\
   if mine then redis.call('DEL', KEYS[1]) end\n\
@@ -1905,14 +2101,17 @@ elseif mine then\n\
   redis.call('PEXPIRE', KEYS[1], life)\n\
   return { 'held', owner, token, text }\n\
 elseif not held then\n\
-  local last = tonumber(redis.call('HGET', KEYS[2], 'fence') or '0') or 0\n\
+  local last = count(redis.call('HGET', KEYS[2], 'fence')) or 0\n\
   local granted = string.format('%.0f', math.max(last + 1, math.floor(now / 1000)))\n\
   redis.call('SET', KEYS[1], owner .. ':' .. granted, 'PX', life)\n\
   if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'fence', granted) end\n\
   return { 'held', owner, granted, text }\n\
 end\n\
-local other, others_token = string.match(held, '^(.*):(%d+)$')\n\
-return { 'other', other or held, others_token or '0', tostring(redis.call('PTTL', KEYS[1])), text }\n\
+if ttl > LONGEST_MS and op == 'acquire' then\n\
+  redis.call('PEXPIRE', KEYS[1], life)\n\
+  ttl = life\n\
+end\n\
+return { 'other', other, others_token, tostring(ttl), text }\n\
 ",
 };
 
@@ -1926,7 +2125,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: '379131bdcab656b817def4257ec12307d9fa66e7',
+  sha: 'b7f56604685189bef5af2bb45fc923ef8e4b7882',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1956,23 +2155,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -2098,8 +2335,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -2152,7 +2387,7 @@ if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
 local hot = call('HGET', KEYS[1], 'hot')\n\
-local managed = hot and true\n\
+local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
@@ -2165,45 +2400,50 @@ if managed then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
-  else\n\
-    local v = view_of(read_params(KEYS[1]), now)\n\
+  end\n\
+end\n\
+if not text then\n\
+  local p = read_params(KEYS[1])\n\
+  managed = p and true\n\
+  if p then\n\
+    local v = view_of(p, now)\n\
     code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
-  end\n\
-else\n\
-  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
-  local r, c, f, sr, sc = string.match(\n\
-    ARGV[4],\n\
-    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
-  )\n\
-  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
-  local cap = tonumber(f)\n\
-  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
-    and rate + capacity + cap + subject_rate + subject_capacity\n\
-  if not sum or sum > 9007199254740992 then\n\
-    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
-  end\n\
-  code = ARGV[3] == '1' and 1 or 2\n\
-  full, floor, subject_floor = capacity, NONE, NONE\n\
-  clock, subject_clock = 0, 0\n\
-  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
-  local function life(most, per_second)\n\
-    if not (per_second > 0) then return 86400000 end\n\
-    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
-  end\n\
-  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
-  text = string.format(\n\
-    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
-    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
-  )\n\
-  function unmanaged_base(mark, per_second)\n\
-    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
-    held, at = tonumber(held), tonumber(at)\n\
-    if not held or not at then return 0, true end\n\
-    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  else\n\
+    local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+    local r, c, f, sr, sc = string.match(\n\
+      ARGV[4],\n\
+      '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+    )\n\
+    rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+    local cap = tonumber(f)\n\
+    local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+      and rate + capacity + cap + subject_rate + subject_capacity\n\
+    if not sum or sum > 9007199254740992 then\n\
+      return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+    end\n\
+    code = ARGV[3] == '1' and 1 or 2\n\
+    full, floor, subject_floor = capacity, NONE, NONE\n\
+    clock, subject_clock = 0, 0\n\
+    reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+    local function life(most, per_second)\n\
+      if not (per_second > 0) then return 86400000 end\n\
+      return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+    end\n\
+    ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+    text = string.format(\n\
+      '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+      code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+    )\n\
+    function unmanaged_base(mark, per_second)\n\
+      local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+      held, at = tonumber(held), tonumber(at)\n\
+      if not held or not at then return 0, true end\n\
+      return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+    end\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
@@ -2403,8 +2643,31 @@ export type NoteArgs = [prev: ScriptArg, hash: ScriptArg, body: ScriptArg];
  */
 export const noteScript: Script<NoteKeys, NoteArgs> = {
   name: 'note',
-  sha: 'e3016c42eeeefe7c8a46bcec5c0f4511558eb962',
+  sha: 'b73f4e67c6f132635d75f9d4ddeaf3bab799e83c',
   lua: "-- flyball note\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
 local GENESIS = string.rep('0', 64)\n\
 local function audit_head(key)\n\
   local newest = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]\n\
@@ -2412,7 +2675,7 @@ local function audit_head(key)\n\
   local hash, epoch = GENESIS, 0\n\
   for i = 1, #newest[2], 2 do\n\
     if newest[2][i] == 'hash' then hash = newest[2][i + 1] end\n\
-    if newest[2][i] == 'epoch' then epoch = tonumber(newest[2][i + 1]) or 0 end\n\
+    if newest[2][i] == 'epoch' then epoch = count(newest[2][i + 1]) or 0 end\n\
   end\n\
   return hash, epoch\n\
 end\n\
@@ -2425,7 +2688,7 @@ local prev, hash, body = ARGV[1], ARGV[2], ARGV[3]\n\
 local head = audit_head(KEYS[1])\n\
 if prev ~= head then return { 'refused', 'head', head } end\n\
 local at = redis.call('HMGET', KEYS[2], 'epoch', 'revision')\n\
-return { 'ok', append(KEYS[1], 'note', tonumber(at[1] or '0'), tonumber(at[2] or '0'), hash, prev, body) }\n\
+return { 'ok', append(KEYS[1], 'note', count(at[1]) or 0, count(at[2]) or 0, hash, prev, body) }\n\
 ",
 };
 
@@ -2439,7 +2702,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '07dfec4b7085a540978f8ac47874260b7d33341d',
+  sha: '1676cdd87ed0b28b73880bcb1284dbb788f46019',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2469,23 +2732,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -2611,8 +2912,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -2665,7 +2964,7 @@ if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
 local hot = call('HGET', KEYS[1], 'hot')\n\
-local managed = hot and true\n\
+local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
@@ -2678,45 +2977,50 @@ if managed then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
-  else\n\
-    local v = view_of(read_params(KEYS[1]), now)\n\
+  end\n\
+end\n\
+if not text then\n\
+  local p = read_params(KEYS[1])\n\
+  managed = p and true\n\
+  if p then\n\
+    local v = view_of(p, now)\n\
     code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
-  end\n\
-else\n\
-  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
-  local r, c, f, sr, sc = string.match(\n\
-    ARGV[4],\n\
-    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
-  )\n\
-  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
-  local cap = tonumber(f)\n\
-  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
-    and rate + capacity + cap + subject_rate + subject_capacity\n\
-  if not sum or sum > 9007199254740992 then\n\
-    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
-  end\n\
-  code = ARGV[3] == '1' and 1 or 2\n\
-  full, floor, subject_floor = capacity, NONE, NONE\n\
-  clock, subject_clock = 0, 0\n\
-  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
-  local function life(most, per_second)\n\
-    if not (per_second > 0) then return 86400000 end\n\
-    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
-  end\n\
-  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
-  text = string.format(\n\
-    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
-    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
-  )\n\
-  function unmanaged_base(mark, per_second)\n\
-    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
-    held, at = tonumber(held), tonumber(at)\n\
-    if not held or not at then return 0, true end\n\
-    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  else\n\
+    local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+    local r, c, f, sr, sc = string.match(\n\
+      ARGV[4],\n\
+      '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+    )\n\
+    rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+    local cap = tonumber(f)\n\
+    local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+      and rate + capacity + cap + subject_rate + subject_capacity\n\
+    if not sum or sum > 9007199254740992 then\n\
+      return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+    end\n\
+    code = ARGV[3] == '1' and 1 or 2\n\
+    full, floor, subject_floor = capacity, NONE, NONE\n\
+    clock, subject_clock = 0, 0\n\
+    reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+    local function life(most, per_second)\n\
+      if not (per_second > 0) then return 86400000 end\n\
+      return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+    end\n\
+    ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+    text = string.format(\n\
+      '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+      code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+    )\n\
+    function unmanaged_base(mark, per_second)\n\
+      local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+      held, at = tonumber(held), tonumber(at)\n\
+      if not held or not at then return 0, true end\n\
+      return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+    end\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
@@ -2860,7 +3164,7 @@ export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, .
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: '0495f3e58227d190ce0ec22f4424131e30ee006d',
+  sha: 'c6ac4a5e9c7fc71114e4c4f628538b01a4f576d5',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2890,23 +3194,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -3066,7 +3408,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '38896f71a87c5c2b126b9a2d50f1769f354c4549',
+  sha: 'b1039f80b723ed30f2ce5721baa908b47bc750cb',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #ARGV - 4\n\
@@ -3111,7 +3453,7 @@ if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
 local hot = call('HGET', KEYS[1], 'hot')\n\
-local managed = hot and true\n\
+local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
@@ -3124,25 +3466,68 @@ if managed then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
-  else\n\
-    local TEXT = {\n\
-      mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-      algorithm = true,\n\
-    }\n\
-    local function read_params(key)\n\
-      local flat = redis.call('HGETALL', key)\n\
-      if #flat == 0 then return nil end\n\
-      local p = {}\n\
-      for i = 1, #flat, 2 do\n\
-        local field = flat[i]\n\
-        if TEXT[field] then\n\
-          p[field] = flat[i + 1]\n\
-        elseif field ~= 'hot' then\n\
-          p[field] = tonumber(flat[i + 1])\n\
+  end\n\
+end\n\
+if not text then\n\
+  local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+  local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+  local TEXT = {\n\
+    mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+    algorithm = true,\n\
+  }\n\
+  local NEEDED = {\n\
+    'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+    'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+    'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+    'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+    'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+    'heldBy', 'fence', 'policyHash',\n\
+  }\n\
+  local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+  local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+  local NOT_BELOW_ZERO = {\n\
+    'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+    'lostAfterMs', 'lostOverMs',\n\
+  }\n\
+  local function readable(p)\n\
+    for i = 1, #NEEDED do\n\
+      if p[NEEDED[i]] == nil then return false end\n\
+    end\n\
+    if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+    for i = 1, #COUNTS do\n\
+      local n = p[COUNTS[i]]\n\
+      if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+    end\n\
+    for i = 1, #NOT_BELOW_ZERO do\n\
+      if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+    end\n\
+    return true\n\
+  end\n\
+  local function read_params(key)\n\
+    local flat = redis.call('HGETALL', key)\n\
+    if #flat == 0 then return nil end\n\
+    local p = {}\n\
+    for i = 1, #flat, 2 do\n\
+      local field, value = flat[i], flat[i + 1]\n\
+      if TEXT[field] then\n\
+        p[field] = value\n\
+      elseif field ~= 'hot' then\n\
+        value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+        if value and value - value == 0 then\n\
+          p[field] = value\n\
+        elseif LATER_NUMBERS[field] then\n\
+          return nil\n\
         end\n\
       end\n\
-      return p\n\
     end\n\
+    for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+      if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+    end\n\
+    return readable(p) and p or nil\n\
+  end\n\
+  local p = read_params(KEYS[1])\n\
+  managed = p and true\n\
+  if p then\n\
     local NEVER = 9007199254740992\n\
     local function glide_start(p)\n\
       if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
@@ -3267,8 +3652,6 @@ if managed then\n\
       if needed <= kept and kept <= 4 * needed then return kept, false end\n\
       return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
     end\n\
-    local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-    local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
     local function in_force_text(p, e)\n\
       return string.format(\n\
         '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -3309,45 +3692,45 @@ if managed then\n\
         text = in_force_text(p, e),\n\
       }\n\
     end\n\
-    local v = view_of(read_params(KEYS[1]), now)\n\
+    local v = view_of(p, now)\n\
     code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate = v.openUntil, v.probeRate\n\
     floor, subject_floor = v.floor, v.subjectFloor\n\
-  end\n\
-else\n\
-  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
-  local r, c, f, sr, sc = string.match(\n\
-    ARGV[4],\n\
-    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
-  )\n\
-  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
-  local cap = tonumber(f)\n\
-  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
-    and rate + capacity + cap + subject_rate + subject_capacity\n\
-  if not sum or sum > 9007199254740992 then\n\
-    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
-  end\n\
-  code = ARGV[3] == '1' and 1 or 2\n\
-  full, floor, subject_floor = capacity, NONE, NONE\n\
-  clock, subject_clock = 0, 0\n\
-  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
-  local function life(most, per_second)\n\
-    if not (per_second > 0) then return 86400000 end\n\
-    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
-  end\n\
-  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
-  text = string.format(\n\
-    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
-    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
-  )\n\
-  function unmanaged_base(mark, per_second)\n\
-    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
-    held, at = tonumber(held), tonumber(at)\n\
-    if not held or not at then return 0, true end\n\
-    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  else\n\
+    local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+    local r, c, f, sr, sc = string.match(\n\
+      ARGV[4],\n\
+      '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+    )\n\
+    rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+    local cap = tonumber(f)\n\
+    local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+      and rate + capacity + cap + subject_rate + subject_capacity\n\
+    if not sum or sum > 9007199254740992 then\n\
+      return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+    end\n\
+    code = ARGV[3] == '1' and 1 or 2\n\
+    full, floor, subject_floor = capacity, NONE, NONE\n\
+    clock, subject_clock = 0, 0\n\
+    reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+    local function life(most, per_second)\n\
+      if not (per_second > 0) then return 86400000 end\n\
+      return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+    end\n\
+    ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+    text = string.format(\n\
+      '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+      code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+    )\n\
+    function unmanaged_base(mark, per_second)\n\
+      local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+      held, at = tonumber(held), tonumber(at)\n\
+      if not held or not at then return 0, true end\n\
+      return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+    end\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
@@ -3537,7 +3920,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '4c8c714839635ec33ff608e611a4c3576812a823',
+  sha: '6bddd4784d2001f8bd7c3eea075fa35e15097c16',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3567,23 +3950,61 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true,\n\
 }\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
 local function read_params(key)\n\
   local flat = redis.call('HGETALL', key)\n\
   if #flat == 0 then return nil end\n\
   local p = {}\n\
   for i = 1, #flat, 2 do\n\
-    local field = flat[i]\n\
+    local field, value = flat[i], flat[i + 1]\n\
     if TEXT[field] then\n\
-      p[field] = flat[i + 1]\n\
+      p[field] = value\n\
     elseif field ~= 'hot' then\n\
-      p[field] = tonumber(flat[i + 1])\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
     end\n\
   end\n\
-  return p\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
 end\n\
 local NEVER = 9007199254740992\n\
 local function glide_start(p)\n\
@@ -3709,8 +4130,6 @@ local function kept_ms(kept, needed)\n\
   if needed <= kept and kept <= 4 * needed then return kept, false end\n\
   return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
 end\n\
-local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
-local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local function in_force_text(p, e)\n\
   return string.format(\n\
     '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
@@ -3763,7 +4182,7 @@ if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
 local hot = call('HGET', KEYS[1], 'hot')\n\
-local managed = hot and true\n\
+local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
@@ -3776,45 +4195,50 @@ if managed then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
-  else\n\
-    local v = view_of(read_params(KEYS[1]), now)\n\
+  end\n\
+end\n\
+if not text then\n\
+  local p = read_params(KEYS[1])\n\
+  managed = p and true\n\
+  if p then\n\
+    local v = view_of(p, now)\n\
     code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
-  end\n\
-else\n\
-  local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
-  local r, c, f, sr, sc = string.match(\n\
-    ARGV[4],\n\
-    '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
-  )\n\
-  rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
-  local cap = tonumber(f)\n\
-  local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
-    and rate + capacity + cap + subject_rate + subject_capacity\n\
-  if not sum or sum > 9007199254740992 then\n\
-    return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
-  end\n\
-  code = ARGV[3] == '1' and 1 or 2\n\
-  full, floor, subject_floor = capacity, NONE, NONE\n\
-  clock, subject_clock = 0, 0\n\
-  reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
-  local function life(most, per_second)\n\
-    if not (per_second > 0) then return 86400000 end\n\
-    return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
-  end\n\
-  ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
-  text = string.format(\n\
-    '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
-    code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
-  )\n\
-  function unmanaged_base(mark, per_second)\n\
-    local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
-    held, at = tonumber(held), tonumber(at)\n\
-    if not held or not at then return 0, true end\n\
-    return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+  else\n\
+    local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+    local r, c, f, sr, sc = string.match(\n\
+      ARGV[4],\n\
+      '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+    )\n\
+    rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+    local cap = tonumber(f)\n\
+    local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+      and rate + capacity + cap + subject_rate + subject_capacity\n\
+    if not sum or sum > 9007199254740992 then\n\
+      return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+    end\n\
+    code = ARGV[3] == '1' and 1 or 2\n\
+    full, floor, subject_floor = capacity, NONE, NONE\n\
+    clock, subject_clock = 0, 0\n\
+    reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+    local function life(most, per_second)\n\
+      if not (per_second > 0) then return 86400000 end\n\
+      return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+    end\n\
+    ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+    text = string.format(\n\
+      '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+      code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+    )\n\
+    function unmanaged_base(mark, per_second)\n\
+      local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+      held, at = tonumber(held), tonumber(at)\n\
+      if not held or not at then return 0, true end\n\
+      return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+    end\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\

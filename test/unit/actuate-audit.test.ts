@@ -201,7 +201,7 @@ test('an entry that cannot be read hides no other: it is told apart, verify name
   const page = await readEntries(redis, address, { limit: 100 });
   expect(page.entries).toHaveLength(9);
   expect(page.unreadable).toEqual([
-    { id, epoch: expect.any(Number), revision: 5, why: 'its body is not a JSON object' },
+    { id, epoch: expect.any(Number), revision: 5, why: 'its body is not that of an audit entry' },
   ]);
   expect((await findRevision(redis, address, 4))?.revision).toBe(4);
   await expect(findRevision(redis, address, 5)).rejects.toMatchObject({
@@ -210,7 +210,7 @@ test('an entry that cannot be read hides no other: it is told apart, verify name
   });
   const report = await verifyAudit(redis, address);
   expect(report).toMatchObject({ verdict: 'broken', fault: { id, revision: 5 } });
-  expect(report.sentence).toContain('cannot be read, its body is not a JSON object');
+  expect(report.sentence).toContain('cannot be read, its body is not that of an audit entry');
 });
 
 test.each(['null', '[]', '"x"', '7'])(

@@ -117,8 +117,9 @@ export async function readPolicy(
   redis: RedisClient,
   address: LimiterAddress,
 ): Promise<Policy | null> {
-  const text = await redis.get(limiterKeys(address).policy);
-  if (text === null) return null;
+  // MGET: a key of another type reads as none, and must not keep anybody from acting.
+  const [text] = await redis.mget(limiterKeys(address).policy);
+  if (text === null || text === undefined) return null;
   try {
     const parsed = policySchema.safeParse(JSON.parse(text));
     return parsed.success ? parsed.data : null;
