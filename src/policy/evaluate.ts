@@ -7,6 +7,8 @@ import type { ChildReply } from './load-child.js';
 
 /** A busy machine may need this long to start a process; the file's own deadline begins after that. */
 const START_MS = 30_000;
+/** What has given its policy has this long to end. */
+const LEAVE_MS = 1000;
 
 /**
  * A process and not a worker thread: a thread inside a blocking system call cannot be ended, and would hold
@@ -28,11 +30,15 @@ export function evaluateFile(file: string, deadlineMs: number): Promise<ChildRep
         child.kill('SIGKILL');
       }, ms);
     let deadline = endAfter(START_MS);
+    let started = false;
+    // What arrives may come from the file itself: nothing of its shape is taken for granted.
     child.on('message', (message) => {
-      if (message === 'started') {
-        clearTimeout(deadline);
-        deadline = endAfter(deadlineMs);
-      } else if (isReply(message)) reply = message;
+      const more = message === 'started' ? !started : reply === undefined && isReply(message);
+      if (!more) return;
+      clearTimeout(deadline);
+      deadline = endAfter(started ? LEAVE_MS : deadlineMs);
+      if (isReply(message)) reply = message;
+      started = true;
     });
     const end = (why: string) => {
       clearTimeout(deadline);
@@ -47,7 +53,7 @@ export function evaluateFile(file: string, deadlineMs: number): Promise<ChildRep
     child.once('error', (error) => end(`could not be evaluated: ${error.message}.`));
     child.once('exit', (code, signal) => {
       end(
-        late
+        late && reply === undefined
           ? `did not return within ${deadlineMs} ms.`
           : `ended its process (${signal ?? `exit code ${code}`}) before it gave a policy.`,
       );
@@ -65,6 +71,15 @@ function command(file: string, deadlineMs: number): [string, string[]] {
 }
 
 function isReply(message: unknown): message is ChildReply {
-  const kind = (message as { kind?: unknown } | null)?.kind;
-  return kind === 'value' || kind === 'faults';
+  const { kind, faults } = (message ?? {}) as { kind?: unknown; faults?: unknown };
+  return kind === 'value' || (kind === 'faults' && Array.isArray(faults) && faults.every(isFault));
+}
+
+function isFault(fault: unknown): boolean {
+  const { field, message, line } = (fault ?? {}) as Record<string, unknown>;
+  return (
+    typeof field === 'string' &&
+    typeof message === 'string' &&
+    (line === undefined || typeof line === 'number')
+  );
 }

@@ -43,9 +43,14 @@ async function evaluate(file: string): Promise<ChildReply> {
   return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'value', value };
 }
 
+/** 1 GB: a policy is a few kilobytes, and reading TypeScript takes about a tenth of it. */
+const MOST_MEMORY = 1e9;
+/** Longest text of somebody else's that a fault repeats. */
+const LONGEST = 300;
+
 function explain(error: unknown, file: string): { message: string; line?: number } {
-  const text = error instanceof Error ? error.message : String(error);
-  const first = text.split('\n')[0]!.trim();
+  const text = String(error instanceof Error ? error.message : error);
+  const first = shortened(text.split('\n')[0]!.trim());
   if (first.startsWith('ParseError:')) {
     // jiti says `ParseError: <what>` and on the next line ` <file>:<line>:<column>`.
     const place = /:(\d+):(\d+)\s*$/.exec(text);
@@ -61,7 +66,7 @@ function explain(error: unknown, file: string): { message: string; line?: number
         'is no TypeScript file. A policy is a .ts file with export default definePolicy({ … })',
     };
   }
-  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const stack = error instanceof Error ? String(error.stack) : '';
   const frame = stack.split('\n').find((row) => row.includes(`${file}:`));
   const row = Number(frame ? /:(\d+):\d+\)?$/.exec(frame)?.[1] : Number.NaN);
   // jiti keeps lines, but moves imports up: a line is only sure when all imports stand above it.
@@ -76,20 +81,25 @@ function explain(error: unknown, file: string): { message: string; line?: number
   };
 }
 
+function shortened(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
+}
+
 const [, , file, deadlineMs] = process.argv;
 if (file !== undefined && process.send) {
-  // Whoever started this may be gone before its deadline: a file that loops must not outlive it for long.
+  // Whoever started this may be gone before its deadline: a file that loops must not outlive it for long. Nor may
+  // it take the machine's memory: buffers are outside the limit of the heap.
   new Worker(
-    `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${Number(deadlineMs) + 5000})`,
-    {
-      eval: true,
-    },
+    `const end = () => process.kill(process.pid, 'SIGKILL');
+    setTimeout(end, ${Number(deadlineMs) + 5000});
+    setInterval(() => process.memoryUsage.rss() > ${MOST_MEMORY} && end(), 50);`,
+    { eval: true },
   );
   process.send('started');
   const reply = await evaluate(file).catch(
-    (error: Error): ChildReply => ({
+    (error?: Error): ChildReply => ({
       kind: 'faults',
-      faults: [{ field: '', message: `cannot be read: ${error.message}` }],
+      faults: [{ field: '', message: `cannot be read: ${shortened(String(error?.message))}` }],
     }),
   );
   // A timer or socket that the file left open must not keep this process.

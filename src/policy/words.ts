@@ -105,7 +105,7 @@ const OURS_IN: Record<string, Record<string, string>> = {
 /** What to say for a field that is not allowed in `section` (the first part of its path). */
 export function unknownField(name: string, section: string, allowed: readonly string[]): string {
   const word = name.toLowerCase().replace(/[_-]/g, '');
-  const ours = OURS_IN[section]?.[word] ?? OURS[word];
+  const ours = own(own(OURS_IN, section) ?? {}, word) ?? own(OURS, word);
   const near = closest(name, allowed, (each) => third(each.length, 1));
   // A slip of the keyboard (`rats`) beats a foreign word; a foreign word beats a far resemblance.
   if (near && near.edits <= 1) return `is not a field. Did you mean ${near.name}?`;
@@ -114,4 +114,9 @@ export function unknownField(name: string, section: string, allowed: readonly st
   if (near) return `is not a field. Did you mean ${near.name}?`;
   if (allowed.length === 0) return 'is not a field.';
   return `is not a field. Allowed: ${allowed.join(', ')}.`;
+}
+
+/** `constructor` is a word of everybody's prototype, not of our lists. */
+function own<T>(list: Readonly<Record<string, T>>, word: string): T | undefined {
+  return Object.hasOwn(list, word) ? list[word] : undefined;
 }
