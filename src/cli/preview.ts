@@ -11,7 +11,7 @@ export function preview(c: Colours, plan: VerbPlan, facts: Facts): string {
   const now = effective(params, nowMs);
   const after = effective(then, nowMs);
   const rows: [string, string, string][] = [
-    ['state', now.state, after.state],
+    ['breaker', now.state, after.state],
     ['rate', perSecond(plan.before.rate), perSecond(plan.after.rate)],
     ['capacity', number(plan.before.capacity), number(plan.after.capacity)],
     ['in-flight cap', cap(plan.before.inFlightMax), cap(plan.after.inFlightMax)],

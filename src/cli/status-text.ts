@@ -18,7 +18,7 @@ export function statusTable(io: CliIo, views: readonly StatusView[]): string {
     daemon(c, view),
   ]);
   return io.table(
-    ['LIMITER', 'STATE', 'MODE', 'RATE', 'CAP', 'BINDS', 'WORST', 'HOLD', 'DAEMON'],
+    ['LIMITER', 'BREAKER', 'MODE', 'RATE', 'CAP', 'BINDS', 'WORST', 'HOLD', 'DAEMON'],
     rows,
   );
 }
@@ -43,7 +43,7 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
   }
   const { inForce, target, bounds } = view;
   lines.push(
-    `${c.bold(clean(view.limiter))}  ${state(c, view)}  mode ${view.mode}  revision ${view.revision}${view.group ? `  group ${clean(view.group)}` : ''}`,
+    `${c.bold(clean(view.limiter))}  breaker ${state(c, view)}  mode ${view.mode}  revision ${view.revision}${view.group ? `  group ${clean(view.group)}` : ''}`,
   );
   if (inForce && target && bounds) {
     row('rate', `${number(inForce.rate)}/s${range(bounds.rate)}${back(inForce.rate, target.rate)}`);

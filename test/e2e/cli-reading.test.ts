@@ -53,7 +53,7 @@ describe('status', () => {
   test('with no daemon: what is in force, its bounds, and that nobody watches', async () => {
     const shown = await run('status checkout');
     expect(shown.code).toBe(0);
-    expect(shown.stdout).toMatch(/^checkout {2}closed {2}mode auto {2}revision 1$/m);
+    expect(shown.stdout).toMatch(/^checkout {2}breaker closed {2}mode auto {2}revision 1$/m);
     expect(shown.stdout).toMatch(/rate +100\/s {2}of 20 … 400/);
     expect(shown.stdout).toMatch(/in-flight cap +24 {2}of 2 … 64/);
     expect(shown.stdout).toMatch(/binds now +unknown: no service has reported/);
@@ -137,7 +137,7 @@ describe('status', () => {
       }),
     );
     const shown = (await run('status checkout')).stdout;
-    expect(shown).toMatch(/^checkout {2}open {2}mode recommend/m);
+    expect(shown).toMatch(/^checkout {2}breaker open {2}mode recommend/m);
     expect(shown).toMatch(/rate +0\/s.*\(50\/s is stored\)/);
     expect(shown).toMatch(/binds now +the breaker/);
     expect(shown).toMatch(/worst signal +p95 500 ms, 2 × its setpoint 250 ms/);
@@ -178,7 +178,7 @@ describe('status', () => {
     await seedLimiter(redis, { name: 'search' });
     await redis.del(limiterKeys({ name: 'search' }).params);
     const table = await run('status');
-    expect(table.stdout).toMatch(/^LIMITER +STATE +MODE/m);
+    expect(table.stdout).toMatch(/^LIMITER +BREAKER +MODE/m);
     expect(table.stdout).toMatch(/^checkout +closed +auto +100\/s +24/m);
     expect(table.stdout).toMatch(/^search +unmanaged/m);
     expect((await run('status search')).stdout).toMatch(/unmanaged.*\n.*services use the numbers/);
