@@ -32,7 +32,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const whole = (min: number, max: number) =>
   z
     .string()
-    .regex(/^\d+$/, 'is not a whole number')
+    .regex(/^\d+$/, `is not a whole number, ${min} … ${max}`)
     .transform(Number)
     .refine((n) => n >= min && n <= max, `is outside ${min} … ${max}`);
 

@@ -1,5 +1,5 @@
 /** The embedded Redis with real processes: joined, adopted, stopped by the last; crashes and bad folders survived. */
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { connect } from '../../src/redis/connect.js';
@@ -56,6 +56,15 @@ describe('living together', () => {
     await second.end('SIGTERM');
     await servers(dataDir).toBe(0);
     expect(readRedisFile(dataDir)).toBeNull();
+  });
+
+  test('the default folder is kept out of git, any other left alone', async () => {
+    const other = folder();
+    const dataDir = join(folder(), '.flyball');
+    const users = [await use(dataDir), await use(other)];
+    expect(readFileSync(join(dataDir, '.gitignore'), 'utf8')).toBe('*\n');
+    expect(existsSync(join(other, '.gitignore'))).toBe(false);
+    await Promise.all(users.map((user) => user.end('SIGTERM')));
   });
 
   test('many that start at once share one server', async () => {

@@ -43,7 +43,7 @@ describe('daemon config', () => {
       text = (error as Error).message;
     }
     expect(text.split('\n')).toHaveLength(4);
-    expect(text).toContain('FLYBALL_TICK_MS is "1s", which is not a whole number.');
+    expect(text).toContain('FLYBALL_TICK_MS is "1s", which is not a whole number, 20 … 60000.');
     expect(text).toContain('FLYBALL_HTTP_PORT is "70000", which is outside 0 … 65535.');
     expect(text).toContain('FLYBALL_LOG_LEVEL is "loud", which is not one of trace, debug');
     expect(text).toContain('Did you mean FLYBALL_REDIS_URL?');
