@@ -196,6 +196,16 @@ test('a trip opens for the policy, for a time, or until reset; the stored rate s
   expect(then(facts(), held)).toMatchObject({ state: 'open', rate: 0 });
 });
 
+test('a trip out of a slow start says which rate comes back', () => {
+  const ramp = { state: 'recovering', rate: 25 } as const;
+  expect(plan(trip(), facts(ramp)).notes.join()).toContain(
+    'still recovering: 25/s is what comes back',
+  );
+  for (const other of [{ rate: 25 }, { ...ramp, pinnedUntil: -1 }]) {
+    expect(plan(trip(), facts(other)).notes.join()).not.toContain('still recovering');
+  }
+});
+
 test('reset recovers under a living autopilot, closes at a held value, and closes when nobody would grow it', () => {
   const open = { state: 'open', openUntil: -1, rate: 120, inFlightMax: 30 } as const;
   const alive = facts({ ...open, validUntil: NOW_MS + 5000 });
