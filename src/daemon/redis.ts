@@ -12,6 +12,9 @@ import {
 import { startEmbeddedRedis } from '../redis/embedded.js';
 import type { DaemonConfig } from './config.js';
 
+/** How often the connection to an embedded server is looked at. */
+const WATCH_MS = 1000;
+
 export interface DaemonRedis {
   redis: Redis;
   /** Ends the connection, and the embedded server if this was its last user. */
@@ -26,10 +29,11 @@ export async function openRedis(
   const { env, embedded, log } = options;
   const { dataDir, redisWaitMs: deadlineMs } = config;
   let release = async () => {};
+  let revive: (() => Promise<void>) | undefined;
   let target: RedisTarget;
   if (config.redisUrl === undefined && embedded) {
     const server = await startEmbeddedRedis({ dataDir: resolveDataDir({ dataDir, env }), log });
-    release = server.release;
+    ({ release, revive } = server);
     target = { url: server.url, source: 'embedded' };
   } else {
     target = resolveRedis({ url: config.redisUrl, dataDir, env });
@@ -50,9 +54,11 @@ export async function openRedis(
     );
   }
   await warnOfEviction(redis, log);
+  const stopWatching = revive === undefined ? () => {} : watchOver(redis, revive, log);
   return {
     redis,
     async close() {
+      stopWatching();
       const quit = redis.quit().then(
         () => true,
         () => false,
@@ -61,6 +67,27 @@ export async function openRedis(
       await release();
     },
   };
+}
+
+/** A private server has nobody else: who uses it starts it again when it was killed. */
+function watchOver(redis: Redis, revive: () => Promise<void>, log: Logger): () => void {
+  let reviving = false;
+  let told = false;
+  const timer = setInterval(async () => {
+    if (redis.status === 'ready') told = false;
+    if (reviving || redis.status === 'ready' || redis.status === 'end') return;
+    reviving = true;
+    try {
+      await revive();
+    } catch (error) {
+      const text = `The embedded Redis is gone and could not be started again: ${(error as Error).message}`;
+      if (!told) log.error({ event: 'redis_not_revived', err: error }, text);
+      told = true;
+    }
+    reviving = false;
+  }, WATCH_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** Params have no TTL, so only an `allkeys-*` policy can throw them away. */

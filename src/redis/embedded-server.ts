@@ -49,11 +49,16 @@ export type ServerAnswer = 'ready' | 'loading' | 'silent' | 'none';
 
 export async function ask(socket: string, waitMs: number): Promise<ServerAnswer> {
   const redis = plainClient(socket, waitMs);
+  let fault: NodeJS.ErrnoException | undefined;
+  redis.on('error', (error) => {
+    fault = error;
+  });
   try {
     await redis.connect();
   } catch {
     redis.disconnect();
-    return 'none';
+    // Who accepts and says nothing lives: it must not be taken for gone, and ended.
+    return ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'].includes(fault?.code ?? '') ? 'none' : 'silent';
   }
   try {
     await redis.ping();

@@ -22,6 +22,8 @@ export interface EmbeddedRedis {
   url: string;
   /** True when it was running already. */
   joined: boolean;
+  /** Starts the server again if it has died, on the same socket and data; joins it if another user was quicker. */
+  revive(): Promise<void>;
   /** Ends this use; the last living user stops the server. Idempotent, and never throws. */
   release(): Promise<void>;
 }
@@ -40,7 +42,16 @@ const ASK_MS = 2_000;
 const POLL_MS = 25;
 /** So long may a living server be without its socket: it has just been spawned. */
 const BIND_WITHIN_MS = 5_000;
-const UNUSABLE = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'ENOTDIR', 'EEXIST']);
+const UNUSABLE = new Set([
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENOSPC',
+  'EDQUOT',
+  'ENOTDIR',
+  'EEXIST',
+  'EISDIR',
+]);
 
 /** The default folder lies in somebody's working copy; another may hold more than ours, and is left as it is. */
 function keepOutOfGit(dataDir: string): void {
@@ -78,6 +89,14 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
       return {
         url,
         joined,
+        revive: () =>
+          withFolderLock(dataDir, 2 * deadlineMs, async () => {
+            if (released || (await joinLiving(dataDir, socket, deadlineMs))) return;
+            await startServer(dataDir, socket, deadlineMs);
+            const pid = await serverPid(socket, ASK_MS);
+            writeWhole(dataDir, REDIS_FILE, { schema: 1, url, socket, pid } satisfies RedisFile);
+            log.warn({ event: 'redis_revived', source: 'embedded', socket, pid });
+          }),
         release: () => {
           released ??= leave(dataDir, socket, user, log, deadlineMs);
           return released;

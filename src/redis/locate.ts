@@ -56,7 +56,7 @@ export function resolveRedis(options: ResolveOptions = {}): RedisTarget {
 export function notConfigured(dataDir: string): FlyballError {
   return new FlyballError(
     'FLYBALL_E_REDIS_NOT_CONFIGURED',
-    `no Redis is known: FLYBALL_REDIS_URL is not set and ${join(dataDir, REDIS_FILE)} does not exist. Set FLYBALL_REDIS_URL (redis://, rediss:// or unix:///path), or start \`flyball run\`, which brings a private Redis.`,
+    `no Redis is known: FLYBALL_REDIS_URL is not set and ${join(dataDir, REDIS_FILE)} is not there, or not whole. Set FLYBALL_REDIS_URL (redis://, rediss:// or unix:///path), or start \`flyball run\`, which brings a private Redis.`,
   );
 }
 
