@@ -10,6 +10,9 @@ import type { CliIo } from './output.js';
 /** Kubernetes kills after 30 s: whatever hangs must not cost the release of the leases. */
 const STOP_WITHIN_MS = 10_000;
 
+/** A crash must end the process: with a handler a fault is met again and again, and it spins instead of dying. */
+const CRASHES = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
+
 interface RunFlags {
   policies?: string[];
   once?: boolean;
@@ -53,7 +56,7 @@ async function run(paths: string[], flags: RunFlags, io: CliIo): Promise<void> {
     {
       delay: STOP_WITHIN_MS,
       logger: false,
-      skip: ['beforeExit'],
+      skip: ['beforeExit', ...CRASHES],
       onTimeout: (ms) =>
         log.error({ event: 'stop_timeout' }, `Not stopped after ${ms} ms; leaving.`),
       onSecondSignal: (signal) =>

@@ -69,6 +69,16 @@ test('starts, adopts, leads, beats, tells health, metrics and status, and stops 
   expect((await verifyAudit(redis, address)).verdict).toBe('consistent');
 });
 
+test.each(['SIGABRT', 'SIGSEGV'] as const)(
+  'a crash (%s) ends the process at once',
+  async (signal) => {
+    const daemon = setup.start();
+    await daemon.http();
+    daemon.signal(signal);
+    expect(await daemon.exited).toEqual({ code: null, signal });
+  },
+);
+
 test('--once takes one turn and leaves with 0', async () => {
   const daemon = setup.start({}, ['--once']);
   expect(await daemon.exited).toEqual({ code: 0, signal: null });
