@@ -196,6 +196,14 @@ test('a trip opens for the policy, for a time, or until reset; the stored rate s
   expect(then(facts(), held)).toMatchObject({ state: 'open', rate: 0 });
 });
 
+test('a trip without a time never takes over that of the trip before it', () => {
+  const long = { openForMs: 365 * 24 * HOUR };
+  expect(plan(trip(), facts(long)).change).toMatchObject({
+    openUntil: NOW_MS + 5000,
+    openForMs: 5000,
+  });
+});
+
 test('a trip out of a slow start says which rate comes back', () => {
   const ramp = { state: 'recovering', rate: 25 } as const;
   expect(plan(trip(), facts(ramp)).notes.join()).toContain(

@@ -112,6 +112,7 @@ export function reset(): Planner {
   };
 }
 
-function openTime({ policy, params }: Facts): number {
-  return policy?.breaker?.openFor ?? (params.openForMs > 0 ? params.openForMs : DEFAULT_OPEN_MS);
+/** Not the stored open time: that is of the last trip, and somebody may have made it long. */
+function openTime({ policy }: Facts): number {
+  return policy?.breaker?.openFor ?? DEFAULT_OPEN_MS;
 }
