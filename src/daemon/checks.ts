@@ -24,7 +24,9 @@ export function healthChecks(daemon: {
       redis: () => answers(redis),
       policies() {
         if (limiters.size === 0) return 'nothing is managed yet';
-        const unread = [...limiters].filter(([, limiter]) => limiter.adoptedHash === null);
+        const unread = [...limiters].filter(
+          ([, limiter]) => limiter.adoptedHash === null && !limiter.empty,
+        );
         return unread.length === 0
           ? null
           : `adopted policy not read yet: ${unread.map(([name]) => name).join(', ')}`;

@@ -38,6 +38,8 @@ export interface ManagedLimiter {
   readonly address: LimiterAddress;
   /** The hash of the adopted policy, once it has been read. */
   readonly adoptedHash: string | null;
+  /** A name in the registry and no more, as the last turn saw it: no params, and no policy to make them from. */
+  readonly empty: boolean;
   /** Does this daemon hold the lease, as far as it knows? */
   readonly leads: boolean;
   /** One turn. Never called while the last one runs. */
@@ -64,6 +66,7 @@ export function createManagedLimiter(
   let offered: LoadedPolicy | null = null;
   let lastParams: Params | null = null;
   let lastTickMs: number | null = null;
+  let empty = false;
 
   async function tick(): Promise<void> {
     const startMs = clock.monotonicMs();
@@ -83,6 +86,7 @@ export function createManagedLimiter(
     if (offered !== null) await adoptOffered(offered);
     const seen = await readParamsAnyhow(redis, address);
     if (seen.params !== null) await follow(seen.params.policyHash);
+    empty = adopted === null && seen.params === null && seen.unreadable === null;
     if (adopted === null) return;
     sampler ??= createSampler({ redis, policy: adopted.policy, address, clock, env, log });
     const readings = await sampler.read();
@@ -178,6 +182,9 @@ export function createManagedLimiter(
     address,
     get adoptedHash() {
       return adopted?.hash ?? null;
+    },
+    get empty() {
+      return empty;
     },
     get leads() {
       return lease.token !== null;

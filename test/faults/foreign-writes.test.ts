@@ -195,7 +195,8 @@ test('a user without the right to the channel changes nothing at all, and a star
 });
 
 test('junk in the registries takes no limiter from its daemon; one limiter that cannot be read, no other', async () => {
-  await redis.hset('flyball:limiters', 'BAD {NAME', '', 'ok', '{{', '\u001b[31m', '');
+  const names = { 'BAD {NAME': '', ok: '{{', '\u001b[31m': '', ghost: '' };
+  await redis.hset('flyball:limiters', names);
   await redis.set('flyball:daemons', 'x');
   await redis.set(limiterKeys({ name: 'orders' }).params, 'x');
   const orders = "name: 'orders', rate: 100, capacity: 10, inFlightMax: 9";
@@ -210,4 +211,7 @@ test('junk in the registries takes no limiter from its daemon; one limiter that 
   await until('orders', () => redis.exists(limiterKeys({ name: 'orders' }).audit));
   await daemon.line('housekeeping_recovered');
   expect(await redis.hlen('flyball:daemons')).toBe(1);
+  // A name without params and policy is nothing to wait for.
+  const http = await daemon.http();
+  await until('readiness', async () => (await fetch(`${http}/readyz`)).status === 200);
 });
