@@ -81,6 +81,29 @@ export function checkDuration(field: string, value: unknown, minMs: number, maxM
   return value;
 }
 
+/** What `take` is given beside the subject: an object; a signal that is one; and what `run` is to run. */
+export function checkCall(take: unknown, signal: unknown): void {
+  const aborts = (signal as AbortSignal | undefined)?.throwIfAborted;
+  if (typeof take === 'object' && take !== null) {
+    if (signal === undefined || typeof aborts === 'function') return;
+    throw wrongCall('signal', signal, 'the `signal` of an AbortController');
+  }
+  throw wrongCall('the second argument of take', take, 'an object, or leave it out');
+}
+
+export function checkFunction(fn: unknown): void {
+  if (typeof fn !== 'function') {
+    throw wrongCall('the second argument of run', fn, 'a function: run(subject, () => …)');
+  }
+}
+
+function wrongCall(what: string, value: unknown, allowed: string): FlyballTypeError {
+  return new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_OPTION',
+    `${what} is ${show(value)}. Give ${allowed}.`,
+  );
+}
+
 /** A limit's number: finite and > 0 (whole where a cap asks for it). */
 export function checkNumber(field: string, value: unknown, whole = false): number {
   if (

@@ -5,7 +5,9 @@ import { FlyballError } from '../errors.js';
 import type { FallbackNumbers, Priority } from '../redis/calls.js';
 import type { Mode } from '../redis/params.js';
 import {
+  checkCall,
   checkCost,
+  checkFunction,
   checkOnRedisError,
   checkPriority,
   checkSubject,
@@ -99,6 +101,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function checked(subject?: string | null, take: TakeOptions = {}): TakeWish {
     open();
+    checkCall(take, take?.signal);
     const { cost = 1, priority = 'default', onRedisError = wired.onRedisError(), signal } = take;
     checkSubject(subject);
     checkCost(cost);
@@ -112,6 +115,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     name: resolved.name,
     take,
     async run(subject, fn, options) {
+      checkFunction(fn);
       inFlight.setReports();
       const decision = await take(subject, options);
       if (!decision.allowed) throw new FlyballDeniedError(resolved.name, decision);

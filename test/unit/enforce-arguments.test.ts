@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { checkCost, checkDuration, checkSubject } from '../../src/enforce/arguments.js';
+import {
+  checkCall,
+  checkCost,
+  checkDuration,
+  checkFunction,
+  checkSubject,
+} from '../../src/enforce/arguments.js';
 import { resolveOptions } from '../../src/enforce/options.js';
 import { FlyballTypeError } from '../../src/errors.js';
 
@@ -80,4 +86,18 @@ test.each([
 ])('createLimiter refuses %j', (options, message) => {
   expect(() => resolveOptions(options as never)).toThrow(message);
   expect(() => resolveOptions(options as never)).toThrow(FlyballTypeError);
+});
+
+test('what take and run are given beside the subject is checked before anything is sent', () => {
+  for (const [take, signal, what] of [
+    [null, undefined, /second argument of take is null/],
+    [5, undefined, /second argument of take is 5/],
+    [{}, {}, /signal is an object.*AbortController/],
+    [{}, null, /signal is null/],
+  ] as const) {
+    expect(() => checkCall(take, signal)).toThrow(FlyballTypeError);
+    expect(() => checkCall(take, signal)).toThrow(what);
+  }
+  expect(() => checkCall({}, AbortSignal.timeout(1000))).not.toThrow();
+  expect(() => checkFunction(null)).toThrow(/second argument of run is null/);
 });
