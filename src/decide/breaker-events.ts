@@ -1,8 +1,9 @@
 /** Which breaker event a sample raises, and what the breaker remembers of it. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import type { LimiterState } from '../redis/params.js';
 import type { BreakerEvent } from './breaker.js';
 import { freshBreaker } from './state.js';
-import type { BreakerMemory, Sample } from './types.js';
+import type { BreakerMemory, LimiterNumbers, Sample } from './types.js';
 
 /** Used when a person tripped a limiter whose policy has no breaker. */
 const DEFAULTS = { successes: 3, probeDeadline: 30_000, openFor: 5_000, openForMax: 60_000 };
@@ -21,9 +22,13 @@ export function observe(policy: Policy, before: BreakerMemory, sample: Sample): 
     const decayMs = policy.breaker?.openForMax ?? DEFAULTS.openForMax;
     memory.level = Math.max(0, memory.level - dtMs / decayMs);
   }
-  // What is stored while open is where the way back leads, whoever tripped: a person may have changed it meanwhile.
-  if (inForce.state === 'open' || inForce.state === 'half-open') {
-    memory.resume = { rate: inForce.target.rate, inFlightMax: inForce.target.inFlightMax };
+  if (isStopped(inForce.state)) {
+    const target = { rate: inForce.target.rate, inFlightMax: inForce.target.inFlightMax };
+    // The way back leads to what is stored, or, after a trip out of a slow start, to where that led; what a
+    // person stores while it is open replaces both.
+    const changed = isStopped(before.state) && before.stored && !same(before.stored, target);
+    if (memory.resume === null || changed) memory.resume = target;
+    memory.stored = target;
   }
   if (inForce.state === 'half-open') {
     const current = outcomes.generation === inForce.generation;
@@ -39,6 +44,14 @@ export function observe(policy: Policy, before: BreakerMemory, sample: Sample): 
     }
   }
   return memory;
+}
+
+function isStopped(state: LimiterState): boolean {
+  return state === 'open' || state === 'half-open';
+}
+
+function same(a: LimiterNumbers, b: LimiterNumbers): boolean {
+  return a.rate === b.rate && a.inFlightMax === b.inFlightMax;
 }
 
 /** The event of this tick. Only fresh outcomes of the generation in force can trip. */

@@ -41,10 +41,12 @@ export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideSt
   const memory = checkpoint.memory;
   if (!isRecord(memory) || !isRecord(memory.law)) return fresh;
   if (!isRecord(memory.breaker) || !isRecord(memory.guard)) return fresh;
-  const { state, resume, ...breakerNumbers } = memory.breaker;
+  const { state, resume, stored = null, ...breakerNumbers } = memory.breaker;
   const known = state === 'closed' || state === 'open' || state === 'half-open';
   if (!known && state !== 'recovering') return fresh;
-  if (resume !== null && !(isRecord(resume) && allFinite(resume))) return fresh;
+  for (const numbers of [resume, stored]) {
+    if (numbers !== null && !(isRecord(numbers) && allFinite(numbers))) return fresh;
+  }
   if (![breakerNumbers, memory.guard, memory.law].every(allFinite)) return fresh;
   return {
     law: fresh.law,

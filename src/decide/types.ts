@@ -140,6 +140,8 @@ export interface BreakerMemory {
   probingMs: number;
   /** Where the slow start leads back to. */
   resume: LimiterNumbers | null;
+  /** While open or half-open: the numbers stored at the last tick, so that a person's change shows. */
+  stored?: LimiterNumbers | null;
 }
 
 /** What the guards remember between ticks. */

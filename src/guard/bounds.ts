@@ -7,7 +7,9 @@ export const bounds: Guard = ({ policy, sample, proposal, now }) => {
   if (sample.inForce.held !== 'none') return passed('bounds', proposal);
   const limits = boundsOf(policy);
   // What lies below the minimum (a slow start, a pin let go) comes up to it, but not blindly.
-  const lift = (min: number, from: number) => (sample.traffic.fresh ? min : Math.min(min, from));
+  const stopped = proposal.state === 'open' || proposal.state === 'half-open';
+  const lifts = sample.traffic.fresh && !stopped;
+  const lift = (min: number, from: number) => (lifts ? min : Math.min(min, from));
   const leastClosed = lift(limits.rate.min, now.rate);
   const least =
     proposal.state === 'recovering' ? Math.min(limits.probeRate, leastClosed) : leastClosed;

@@ -204,12 +204,16 @@ test('a trip without a time never takes over that of the trip before it', () => 
   });
 });
 
-test('a trip out of a slow start says which rate comes back', () => {
-  const ramp = { state: 'recovering', rate: 25 } as const;
+test('a trip out of a slow start says which rate comes back when no autopilot remembers the last good one', () => {
+  const ramp = { state: 'recovering', rate: 25, mode: 'recommend' } as const;
   expect(plan(trip(), facts(ramp)).notes.join()).toContain(
     'still recovering: 25/s is what comes back',
   );
-  for (const other of [{ rate: 25 }, { ...ramp, pinnedUntil: -1 }]) {
+  for (const other of [
+    { rate: 25 },
+    { ...ramp, pinnedUntil: -1 },
+    { ...ramp, mode: 'auto' as const },
+  ]) {
     expect(plan(trip(), facts(other)).notes.join()).not.toContain('still recovering');
   }
 });

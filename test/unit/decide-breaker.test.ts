@@ -267,3 +267,25 @@ test('a trip that a person made, and a reset, lead back by the same slow start',
   const reset = turn(policy, turn(policy, createDecideState(policy), open).state, half);
   expect(reset.decision).toMatchObject({ state: 'recovering', rate: 67.5 });
 });
+
+test("a person's trip out of a slow start leads back to where that led, unless they stored other numbers", () => {
+  const low = { rate: 12.5, capacity: 200, inFlightMax: 3 };
+  const open = (target: typeof low) =>
+    sampleOf({ inForce: { state: 'open', rate: 0, generation: 1, target } });
+  const ramping = turn(
+    policy,
+    turn(policy, createDecideState(policy), open({ rate: 100, capacity: 200, inFlightMax: 24 }))
+      .state,
+    sampleOf({ inForce: { state: 'recovering', generation: 1, target: low } }),
+  ).state;
+  const tripped = turn(policy, ramping, open(low));
+  // Not lifted to the minimum either: nothing moves what is stored while it is open.
+  expect(tripped.decision).toMatchObject({ state: 'open', change: false });
+  const passed = halfOpen({ outcomes: { ok: 3, tick: { ok: 3, matching: 0 } } });
+  const back = (state: DecideState, target: typeof low) =>
+    turn(policy, state, { ...passed, inForce: { ...passed.inForce, target } }).decision;
+  expect(back(tripped.state, low)).toMatchObject({ state: 'recovering', rate: 50 });
+  const chosen = { rate: 40, capacity: 200, inFlightMax: 8 };
+  const stored = turn(policy, tripped.state, open(chosen)).state;
+  expect(back(stored, chosen)).toMatchObject({ state: 'recovering', rate: 20 });
+});

@@ -37,7 +37,7 @@ export function trip(hold?: HoldFor): Planner {
       );
     }
     if (pinned || frozen) notes.push('The held values come back when it closes.');
-    else if (before.state === 'recovering') {
+    else if (before.state === 'recovering' && !(daemon && params.mode === 'auto')) {
       notes.push(
         `It was still recovering: ${short(params.rate)}/s is what comes back, not what held before the last trip. \`flyball rollback\` brings that.`,
       );
