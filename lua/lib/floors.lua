@@ -61,6 +61,8 @@ local function set_floors(before, p, e, refloor)
   -- More room is not more tokens; leaving half-open is more room as well.
   local room = (p.state == 'half-open') and math.min(p.capacity, math.max(1, p.probeRate)) or p.capacity
   if room > e.capacity then p.floor = math.max(p.floor, p.accrued - e.capacity) end
+  -- A glide widens it again without a write: what does not fit into half-open's room now is gone.
+  if p.state == 'half-open' then p.floor = math.max(p.floor, p.accrued - room) end
   if p.subjectRate >= 0 then
     if before.subjectRate < 0 then
       p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - p.subjectCapacity)

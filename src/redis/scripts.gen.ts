@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '87002a18790e29bc886be670f711b99d4461a42f',
+  sha: '9bf77f4c61ad95f7666b9ea3930137c9506bf943',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -511,6 +511,7 @@ local function set_floors(before, p, e, refloor)\n\
   p.subjectFloor = math.min(p.subjectFloor, p.subjectAccrued)\n\
   local room = (p.state == 'half-open') and math.min(p.capacity, math.max(1, p.probeRate)) or p.capacity\n\
   if room > e.capacity then p.floor = math.max(p.floor, p.accrued - e.capacity) end\n\
+  if p.state == 'half-open' then p.floor = math.max(p.floor, p.accrued - room) end\n\
   if p.subjectRate >= 0 then\n\
     if before.subjectRate < 0 then\n\
       p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - p.subjectCapacity)\n\

@@ -185,6 +185,7 @@ export class ClockModel {
     const narrow = Math.min(p.capacity, Math.max(1, p.probeRate));
     const room = p.state === 'half-open' ? narrow : p.capacity;
     if (room > wasCapacity) floors.push(v - wasCapacity);
+    if (p.state === 'half-open') floors.push(v - room);
     if (p.subjectCapacity > was.subjectCapacity) subjectFloors.push(subjectV - was.subjectCapacity);
     const need = this.needMs(p);
     const touchesOpen = p.state === 'open' || wasState === 'open';

@@ -291,6 +291,27 @@ test('any changes, trips, holds, glides and clock steps between takes: the scrip
   );
 });
 
+/** Half-open without a trip, then a glide: what the narrow capacity had cut off must not come back with it. */
+const WIDENED_BY_GLIDE: [Start, Op[]] = [
+  {
+    ...{ rate: 0.1, capacity: 1.5, subjectRate: -1, subjectCapacity: 1.5, subjectFollow: 0 },
+    ...{
+      policyRate: 0.01,
+      minRate: 0.1,
+      probeRate: 0.5,
+      safeRate: 1,
+      lostAfterMs: 1000,
+      lostOverMs: 0,
+    },
+  },
+  [
+    { op: 'change', change: { capacity: 100 }, cause: 'person' },
+    { op: 'change', change: { state: 'half-open' }, cause: 'person' },
+    { op: 'wait', us: 1_000_000 },
+    { op: 'take', subject: null, cost: 1.500003 },
+  ],
+];
+
 test('I5: in any time no bucket passes more than capacity and what the rate paid meanwhile', async () => {
   await fc.assert(
     fc.asyncProperty(start, story(false), async (from, ops) => {
@@ -337,6 +358,6 @@ test('I5: in any time no bucket passes more than capacity and what the rate paid
         }
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 150, examples: [WIDENED_BY_GLIDE] },
   );
 });
