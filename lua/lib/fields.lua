@@ -5,11 +5,14 @@ local FIELDS = {
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',
-  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells',
-  'keptMs', 'subjectKeptMs',
+  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells', 'terms', 'rollout',
+  'subjectRules', 'keptMs', 'subjectKeptMs',
 }
 -- Fields that came later: params written before them, and writers that do not give them.
-local LATER = { onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0 }
+local LATER = {
+  onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0, terms = '', rollout = '', subjectRules = 0,
+}
+local LONGEST = { subject = 1024, terms = 16384, rollout = 8192 }
 -- The script alone keeps these: revision and epoch, clocks and floors, the fence, the autopilot's word, and how
 -- long keys are kept.
 local OWN = {
@@ -24,7 +27,7 @@ local ALGORITHMS = {
   [''] = true, ['token-bucket'] = true, ['sliding-log'] = true, ['sliding-counter'] = true,
   ['fixed-window'] = true, ['leaky-bucket'] = true,
 }
-local FLAGS = { subjectFollow = true, holdBreaker = true }
+local FLAGS = { subjectFollow = true, holdBreaker = true, subjectRules = true }
 
 -- Fewest digits that read back to the same bits: people read the hash too.
 local function shortest(n)
@@ -43,7 +46,7 @@ local function apply_change(p, first)
     local field, value = ARGV[i], ARGV[i + 1]
     if not KNOWN[field] or OWN[field] then return nil, field .. ' is not a field that a writer sets' end
     if TEXT[field] then
-      local longest = field == 'subject' and 1024 or 256
+      local longest = LONGEST[field] or 256
       if #value > longest then return nil, field .. ' is longer than ' .. longest .. ' bytes' end
       if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value])
         or (field == 'onRedisError' and not ON_REDIS_ERROR[value])

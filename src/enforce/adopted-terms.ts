@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import { ALGORITHMS, type Algorithm, type AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce } from '../redis/calls.js';
 import type { OnRedisError, ParamField } from '../redis/params.js';
+import { parseServiceTerms, type ServiceTerms } from '../redis/service-terms.js';
 import { isOlder, type WriteOrder } from '../redis/write-order.js';
 import type { KeyFinder } from './address.js';
 import { expire, type Link } from './link.js';
@@ -22,6 +23,7 @@ const FIELDS = [
   'algorithm',
   'windowMs',
   'cells',
+  'terms',
 ] satisfies ParamField[];
 const CHOICES: readonly string[] = ['open', 'closed', 'local'] satisfies OnRedisError[];
 
@@ -30,6 +32,8 @@ export interface AdoptedTerms {
   readonly onRedisError: OnRedisError | null;
   readonly template: SubjectTemplate | null;
   readonly algorithm: AlgorithmTerms | null;
+  /** What else the policy states; empty before it was read. */
+  readonly service: ServiceTerms;
   /** A reply carried these numbers: newer ones are followed by a reading of the params. */
   see(inForce: InForce): void;
   /** Settles when the params were read, or when one deadline has passed without an answer; never rejects. */
@@ -52,6 +56,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
   let onRedisError: OnRedisError | null = null;
   let template: SubjectTemplate | null = null;
   let algorithm: AlgorithmTerms | null = null;
+  let service: ServiceTerms = {};
   let read: WriteOrder | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
   let reading = false;
@@ -83,7 +88,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     reading = true;
     lastMs = clock.monotonicMs();
     try {
-      const [epoch, revision, choice, subject, name, windowMs, cells] = await options
+      const [epoch, revision, choice, subject, name, windowMs, cells, terms] = await options
         .link()
         .within(lastMs + deadlineMs, async () => {
           const { params } = finder.keys ?? (await finder.find());
@@ -93,6 +98,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
         read = { epoch: Number(epoch), revision: Number(revision) };
         onRedisError = choice && CHOICES.includes(choice) ? (choice as OnRedisError) : null;
         algorithm = algorithmOf(name, windowMs, cells);
+        service = parseServiceTerms(terms);
         follow(subject ?? '');
       }
       tellFirst();
@@ -125,6 +131,9 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     },
     get algorithm() {
       return algorithm;
+    },
+    get service() {
+      return service;
     },
     get template() {
       return template;

@@ -1,6 +1,7 @@
 /** The params a fresh limiter gets from its policy: every number a script needs, defaults filled in. Pure. Stage: policy → actuate. */
 import { type Algorithm, autoAlgorithm, DEFAULT_CELLS, hasWindow } from '../redis/algorithms.js';
 import type { OnRedisError, ParamChange } from '../redis/params.js';
+import { serviceTermsText } from '../redis/service-terms.js';
 import type { Policy } from './schema.js';
 
 /** What `openForMs` and `probeRate` say when a policy has no breaker: a person can still trip the limiter. */
@@ -46,7 +47,18 @@ export function paramsFromPolicy(policy: Policy) {
     onRedisError: (policy.onRedisError ?? '') as OnRedisError | '',
     subject: (limiter.perSubject?.subject ?? '') as string,
     ...algorithmOf(limiter),
+    terms: termsOf(limiter) as string,
   } as const satisfies ParamChange;
+}
+
+/** What services must know beside the numbers. */
+function termsOf({ routes, count, draw, exact }: Policy['limiter']): string {
+  return serviceTermsText({
+    ...(routes.length > 0 && { routes }),
+    ...(count !== undefined && { count }),
+    ...(draw !== undefined && { draw }),
+    ...(exact !== undefined && { exact }),
+  });
 }
 
 /** `auto` is settled here, by the policy's own rate, so that the whole fleet takes the same. */

@@ -1,23 +1,9 @@
 /** What a policy may say: one strict zod schema, the source of the types, of defaults and of errors. Stage: policy. */
 import { z } from 'zod';
+import { cap, capacity, code, factor, rate, text } from './fields.js';
+import { limiterSchema } from './limiter-schema.js';
 import { level, number, ratio, refuse, time } from './units.js';
 
-const rate = number('tokens per second', { min: 1e-6, max: 1e6 });
-const capacity = number('tokens', { min: 1, max: 1e9 });
-const cost = number('tokens', { min: 1e-6, max: 1e9 });
-const cap = number('requests in flight', { min: 1, max: 1e6, whole: true });
-const factor = (range: { above?: number; below?: number }) => number('a factor', range);
-
-const text = (pattern: RegExp, allowed: string) =>
-  z.custom<string>((value) => typeof value === 'string' && pattern.test(value), {
-    error: (issue) => refuse(issue.input, allowed),
-  });
-const name = text(
-  /^[a-z0-9][a-z0-9._-]{0,63}$/,
-  "a name (1 to 64 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit)",
-);
-/** As the SDK reports it; what is reported in other characters comes in as `_`. */
-const code = text(/^[A-Za-z0-9._-]{1,64}$/, "a name of 1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'");
 const key = z
   .string()
   .regex(
@@ -28,69 +14,6 @@ const key = z
 /** A secret or address that only the reading daemon resolves; the reference is what is stored and hashed. */
 export const envRef = z.strictObject({
   env: text(/^[A-Z][A-Z0-9_]{0,127}$/, "the name of an environment variable ('DATABASE_URL')"),
-});
-
-export const limiterSchema = z.strictObject({
-  name,
-  /** Limits taken together in one call share a group (one cluster slot). */
-  group: name.optional(),
-  /** Fleet-wide tokens per second. */
-  rate,
-  /** Most tokens held, fleet-wide; at least 1. */
-  capacity,
-  /** Most admitted requests under way, fleet-wide. Without it only the rate is enforced. */
-  inFlightMax: cap.optional(),
-  perSubject: z
-    .strictObject({
-      /** Template filled from the caller's attributes: `user:{userId}`. */
-      subject: text(
-        /^(?=[\s\S]{1,256}$)[^{}]*\{[A-Za-z_][A-Za-z0-9_.]*\}(?:[^{}]*[^{}A-Za-z0-9%][^{}]*\{[A-Za-z_][A-Za-z0-9_.]*\})*[^{}]*$/,
-        "a template of at most 256 characters with at least one attribute in braces ('user:{userId}'), two of them parted by a ':' or '/'",
-      ),
-      rate,
-      capacity,
-      /** Scale the subject's rate with the total's. Default false. */
-      follow: z.boolean().default(false),
-    })
-    .optional(),
-  /** Routes it stands in front of: `POST /api/pay/**`. Default none. */
-  routes: z
-    .array(text(/^([A-Z]+ |\* )?\/\S*$/, "a route ('POST /api/pay/**', or a path alone)"))
-    .default([]),
-  /** Which processes report completions; with `none` the rate-only law rules. Default 'all'. */
-  completions: z.enum(['all', 'some', 'none']).default('all'),
-  /** Largest cost a caller takes; the lowest capacity must not lie below it. Default 1. */
-  maxCost: cost.default(1),
-  /** Share of the capacity that must remain after a take of that priority. Defaults 0. */
-  reserve: z.strictObject({ default: ratio.default(0), sheddable: ratio.default(0) }).prefault({}),
-  /**
-   * How takes are decided. With a window, limit = rate × window, capacity aside; 'auto': a sliding log up to 1,000
-   * tokens a window, above it a sliding counter. Default: what `createLimiter` says, else the token bucket.
-   */
-  algorithm: z
-    .enum([
-      'token-bucket',
-      'sliding-log',
-      'sliding-counter',
-      'fixed-window',
-      'leaky-bucket',
-      'auto',
-    ])
-    .optional(),
-  /** Length of the window: '1m'. Only with 'auto' and the sliding and fixed ones, which need it. */
-  window: time({ min: 1, max: 31_622_400_000 }).optional(),
-  /** Cells of a sliding counter: what was taken returns up to window ÷ cells late. Default 6. */
-  cells: number('cells', { min: 1, max: 1000, whole: true }).optional(),
-  /** What buckets hold after Redis lost them: 'full', 'empty', or a share of the capacity, 0 to 1. Default 'full'. */
-  coldStart: z
-    .custom<'full' | 'empty' | number>(
-      (value) =>
-        value === 'full' ||
-        value === 'empty' ||
-        (typeof value === 'number' && value >= 0 && value <= 1),
-      { error: (issue) => refuse(issue.input, "'full', 'empty' or a share from 0 to 1 (0.25)") },
-    )
-    .default('full'),
 });
 
 const telemetrySignal = z.discriminatedUnion('stat', [

@@ -86,6 +86,12 @@ export interface Params {
   /** 0 where there is no window; cells of a sliding counter. */
   windowMs: number;
   cells: number;
+  /** What else the policy says to services (`ServiceTerms` as JSON); empty: nothing. */
+  terms: string;
+  /** Whom the limiter is enforced for so far (`Rollout` as JSON); empty: for all. */
+  rollout: string;
+  /** 1: something is known of single subjects, so takes go by the script that looks it up. */
+  subjectRules: 0 | 1;
 }
 
 export type ParamField = keyof Params;
@@ -98,6 +104,8 @@ const TEXT_FIELDS = new Set<ParamField>([
   'onRedisError',
   'subject',
   'algorithm',
+  'terms',
+  'rollout',
 ]);
 /** Fields that came later: params written before them are read with these. */
 const LATER: Partial<Record<ParamField, string>> = {
@@ -106,6 +114,9 @@ const LATER: Partial<Record<ParamField, string>> = {
   algorithm: '',
   windowMs: '0',
   cells: '0',
+  terms: '',
+  rollout: '',
+  subjectRules: '0',
 };
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
@@ -155,6 +166,9 @@ export const PARAM_FIELDS = [
   'algorithm',
   'windowMs',
   'cells',
+  'terms',
+  'rollout',
+  'subjectRules',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */

@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '9bf77f4c61ad95f7666b9ea3930137c9506bf943',
+  sha: '030dfd0e115475fc9b279909b2f9f3e0eb05302a',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -55,7 +55,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -65,7 +65,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -313,10 +313,13 @@ local FIELDS = {\n\
   'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
-  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells',\n\
-  'keptMs', 'subjectKeptMs',\n\
+  'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells', 'terms', 'rollout',\n\
+  'subjectRules', 'keptMs', 'subjectKeptMs',\n\
 }\n\
-local LATER = { onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0 }\n\
+local LATER = {\n\
+  onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0, terms = '', rollout = '', subjectRules = 0,\n\
+}\n\
+local LONGEST = { subject = 1024, terms = 16384, rollout = 8192 }\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
   floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,\n\
@@ -329,7 +332,7 @@ local ALGORITHMS = {\n\
   [''] = true, ['token-bucket'] = true, ['sliding-log'] = true, ['sliding-counter'] = true,\n\
   ['fixed-window'] = true, ['leaky-bucket'] = true,\n\
 }\n\
-local FLAGS = { subjectFollow = true, holdBreaker = true }\n\
+local FLAGS = { subjectFollow = true, holdBreaker = true, subjectRules = true }\n\
 local function shortest(n)\n\
   for digits = 15, 16 do\n\
     local text = string.format('%.' .. digits .. 'g', n)\n\
@@ -344,7 +347,7 @@ local function apply_change(p, first)\n\
     local field, value = ARGV[i], ARGV[i + 1]\n\
     if not KNOWN[field] or OWN[field] then return nil, field .. ' is not a field that a writer sets' end\n\
     if TEXT[field] then\n\
-      local longest = field == 'subject' and 1024 or 256\n\
+      local longest = LONGEST[field] or 256\n\
       if #value > longest then return nil, field .. ' is longer than ' .. longest .. ' bytes' end\n\
       if (field == 'mode' and not MODES[value]) or (field == 'state' and not STATES[value])\n\
         or (field == 'onRedisError' and not ON_REDIS_ERROR[value])\n\
@@ -629,7 +632,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: 'ef6ca4b7e91ff080333b55adc79d51365bcadc99',
+  sha: '2dcc174fa88bc606d42a5e61639fbdeeb7efa219',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -663,7 +666,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -673,7 +676,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -1136,7 +1139,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: 'ff004894cc7a8a4864676d97492bfe51af3157b0',
+  sha: 'f3ba00bce4df0d95bf589ef9a94a1c03b6f27c20',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1170,7 +1173,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1180,7 +1183,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -1408,7 +1411,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '7914037cdee52f61737414ac2f70888ca5a12d8f',
+  sha: 'b29a9b6ed851c7a2589de52f483a1e5d64d7dc72',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1442,7 +1445,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1452,7 +1455,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -1710,7 +1713,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '6a6f369380488785fd7e530fd81c7fcb3ec6d01f',
+  sha: '3f5ac9726a93943f4494c96b67b4387399be2bf8',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1744,7 +1747,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1754,7 +1757,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -2126,7 +2129,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'b7f56604685189bef5af2bb45fc923ef8e4b7882',
+  sha: '6dad8737081cacd142758b70df9cca9bd9ef9eda',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2160,7 +2163,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2170,7 +2173,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -2703,7 +2706,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '1676cdd87ed0b28b73880bcb1284dbb788f46019',
+  sha: '0a0277d9c702e47ff4cffa1f65fee0bfc7394872',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2737,7 +2740,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2747,7 +2750,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -3165,7 +3168,7 @@ export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, .
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: 'c6ac4a5e9c7fc71114e4c4f628538b01a4f576d5',
+  sha: 'be75bcbdd1e08dbddb68f41be6f161a22abe3365',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3199,7 +3202,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3209,7 +3212,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -3409,7 +3412,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: 'b1039f80b723ed30f2ce5721baa908b47bc750cb',
+  sha: 'f43ecd2c6639d7c200b33ba00523d299b07053ab',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #ARGV - 4\n\
@@ -3474,7 +3477,7 @@ if not text then\n\
   local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
   local TEXT = {\n\
     mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-    algorithm = true,\n\
+    algorithm = true, terms = true, rollout = true,\n\
   }\n\
   local NEEDED = {\n\
     'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3484,7 +3487,7 @@ if not text then\n\
     'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
     'heldBy', 'fence', 'policyHash',\n\
   }\n\
-  local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+  local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
   local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
   local NOT_BELOW_ZERO = {\n\
     'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
@@ -3921,7 +3924,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '6bddd4784d2001f8bd7c3eea075fa35e15097c16',
+  sha: '97d8401dc4fe020c882e0819b30ff6dbc0ee4f2a',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3955,7 +3958,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3965,7 +3968,7 @@ local NEEDED = {\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash',\n\
 }\n\
-local LATER_NUMBERS = { windowMs = true, cells = true }\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
 local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
 local NOT_BELOW_ZERO = {\n\
   'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\

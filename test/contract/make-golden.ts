@@ -56,6 +56,9 @@ const BASE: Params = {
   algorithm: '',
   windowMs: 0,
   cells: 0,
+  terms: '',
+  rollout: '',
+  subjectRules: 0,
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };

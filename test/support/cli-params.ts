@@ -40,6 +40,9 @@ export const CREATED = {
   algorithm: '',
   windowMs: 0,
   cells: 0,
+  terms: '',
+  rollout: '',
+  subjectRules: 0,
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

@@ -43,6 +43,9 @@ export const SEED: ParamChange = {
   algorithm: '',
   windowMs: 0,
   cells: 0,
+  terms: '',
+  rollout: '',
+  subjectRules: 0,
 };
 
 export interface SeedOptions {

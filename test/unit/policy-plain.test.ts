@@ -181,6 +181,7 @@ test('a fresh limiter gets the policy’s numbers, its bounds and its safe value
     onRedisError: 'closed',
     subject: 'user:{userId}',
     algorithm: '',
+    terms: '',
     windowMs: 0,
     cells: 0,
   });
