@@ -1,6 +1,7 @@
 /** The hot scripts as one Redis Functions library, for services in other languages: `FCALL flyball_take …`. Stage: enforce. */
-import type { Redis } from 'ioredis';
 import { VERSION } from '../version.js';
+import { masters } from './read-hashes.js';
+import type { RedisClient } from './run-script.js';
 import {
   counterScript,
   effectiveScript,
@@ -8,12 +9,14 @@ import {
   logScript,
   paceScript,
   takeScript,
+  togetherScript,
   windowScript,
 } from './scripts.gen.js';
 
 /** Nothing that changes what is in force: a service has no need of it. */
 const HOT = [
   takeScript,
+  togetherScript,
   logScript,
   counterScript,
   windowScript,
@@ -46,11 +49,19 @@ export function functionsLibrary(): string {
 }
 
 /**
- * Puts this version's library in the place of any other of ours, in one transaction: callers meet the old functions
- * or the new ones, never none.
+ * Puts this version's library in the place of any other of ours, on every master, each in one transaction: callers
+ * meet the old functions or the new ones, never none.
  * @returns the names of the libraries that were replaced
  */
-export async function loadFunctions(redis: Redis): Promise<string[]> {
+export async function loadFunctions(redis: RedisClient): Promise<string[]> {
+  const replaced = new Set<string>();
+  for (const master of masters(redis)) {
+    for (const name of await loadInto(master)) replaced.add(name);
+  }
+  return [...replaced];
+}
+
+async function loadInto(redis: ReturnType<typeof masters>[number]): Promise<string[]> {
   const listed = (await redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', `${FAMILY}*`)) as unknown[][];
   const others = listed
     .map((library) => String(library[library.indexOf('library_name') + 1]))

@@ -3914,6 +3914,575 @@ return reply\n\
 ",
 };
 
+/** Keys of `together`, in order. */
+export type TogetherKeys = [...keys: string[]];
+/** Arguments of `together`, in order. */
+export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: ScriptArg, ...terms: ScriptArg[]];
+/**
+ * decides takes of several limiters at once, all or none: every limiter is asked first, then all are charged. A limiter in shadow denies nobody: it is charged if it would have admitted and the others do. Token buckets only.
+ * Returns [status, nowUs, inForce of each limiter, then reason, remaining, retryAfterMs of each take]. O(n) in the takes; at most two reads and two writes for each.
+ */
+export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
+  name: 'together',
+  sha: '53f8e935787712d213448ae1e398745a78aa0534',
+  lua: "-- flyball together\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true, terms = true, rollout = true,\n\
+}\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field, value = flat[i], flat[i + 1]\n\
+    if TEXT[field] then\n\
+      p[field] = value\n\
+    elseif field ~= 'hot' then\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
+    end\n\
+  end\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local call = redis.call\n\
+local size = within(ARGV[3], 1, 16)\n\
+local sets = size and (#ARGV - 3) / size - 2\n\
+if not size or size % 1 ~= 0 or sets < 0 or sets % 1 ~= 0 or #KEYS ~= size * (sets + 2) then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID two keys and two terms a limiter, then one of each a take')\n\
+end\n\
+local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
+if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
+if not now or not charge_by then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
+end\n\
+local NONE = -1e300\n\
+local function slack_at(v)\n\
+  return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
+end\n\
+local function limiter_of(params, bucket, ARGV)\n\
+  local hot = call('HGET', params, 'hot')\n\
+  local managed = hot and #hot > 160\n\
+  local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
+  local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
+  local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+  if managed then\n\
+    code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
+      ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
+      open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
+    if now >= from and now < untl then\n\
+      text = string.sub(hot, 161)\n\
+      clock = accrued + rate * (now - since) / 1000000\n\
+      subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+    end\n\
+  end\n\
+  if not text then\n\
+    local p = read_params(params)\n\
+    managed = p and true\n\
+    if p then\n\
+      local v = view_of(p, now)\n\
+      code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
+      clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
+      reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
+      subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
+      open_until, probe_rate = v.openUntil, v.probeRate\n\
+      floor, subject_floor = v.floor, v.subjectFloor\n\
+    else\n\
+      local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+      local r, c, f, sr, sc = string.match(\n\
+        ARGV[4],\n\
+        '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+      )\n\
+      rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+      local cap = tonumber(f)\n\
+      local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+        and rate + capacity + cap + subject_rate + subject_capacity\n\
+      if not sum or sum > 9007199254740992 then\n\
+        return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+      end\n\
+      code = ARGV[3] == '1' and 1 or 2\n\
+      full, floor, subject_floor = capacity, NONE, NONE\n\
+      clock, subject_clock = 0, 0\n\
+      reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+      local function life(most, per_second)\n\
+        if not (per_second > 0) then return 86400000 end\n\
+        return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+      end\n\
+      ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+      text = string.format(\n\
+        '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+        code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+      )\n\
+      function unmanaged_base(mark, per_second)\n\
+        local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+        held, at = tonumber(held), tonumber(at)\n\
+        if not held or not at then return 0, true end\n\
+        return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+      end\n\
+    end\n\
+  end\n\
+  local slack, subject_slack = slack_at(clock), slack_at(subject_clock)\n\
+  if floor > clock + slack then floor = NONE end\n\
+  if subject_floor > subject_clock + subject_slack then subject_floor = NONE end\n\
+  local mode = code % 4\n\
+  local state = (code - mode) / 4\n\
+  return {\n\
+    managed = managed, mode = mode, open = state == 1, probing = state == 2, text = text,\n\
+    rate = rate, capacity = capacity, full = full, floor = floor, clock = clock, slack = slack, ttl = ttl,\n\
+    subject_rate = subject_rate, subject_capacity = subject_capacity, subject_floor = subject_floor,\n\
+    subject_clock = subject_clock, subject_slack = subject_slack, subject_ttl = subject_ttl,\n\
+    reserve_default = reserve_default, reserve_sheddable = reserve_sheddable,\n\
+    open_until = open_until, probe_rate = probe_rate, unmanaged_base = unmanaged_base,\n\
+    bucket = bucket, bases = {}, ahead = {}, moved = {}, costs = {}, reserves = {},\n\
+  }\n\
+end\n\
+local function base_of(l, key, v, per_second, room, floor, slack)\n\
+  local base = l.bases[key]\n\
+  if base then return base end\n\
+  base = v - room\n\
+  if floor > base then base = floor end\n\
+  local mark = call('GET', key)\n\
+  if mark then\n\
+    local managed, unmanaged_base = l.managed, l.unmanaged_base\n\
+    local anchor = managed and tonumber(mark)\n\
+    if not anchor or not (anchor <= v + slack) then\n\
+      local stranded = true\n\
+      if not managed then\n\
+        anchor, stranded = unmanaged_base(mark, per_second)\n\
+      else\n\
+        local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):') or '')\n\
+        anchor = tokens and v - tokens or v\n\
+      end\n\
+      if stranded then l.ahead[key] = true end\n\
+    end\n\
+    if anchor > base then base = anchor end\n\
+  end\n\
+  l.bases[key] = base\n\
+  return base\n\
+end\n\
+local function check(l, arg, key)\n\
+  local costs, reserves = l.costs, l.reserves\n\
+  local reserve_default, reserve_sheddable = l.reserve_default, l.reserve_sheddable\n\
+  local cost = costs[arg]\n\
+  if not cost then\n\
+    costs = costs or {}\n\
+    reserves = reserves or {}\n\
+    local digits, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+    cost = -1\n\
+    reserves[arg] = 0\n\
+    if digits and #digits <= 16 and #arg == #digits + #priority + (priority == '' and 0 or 1)\n\
+      and (priority == '' or priority == 'critical' or priority == 'sheddable') then\n\
+      if digits == '0' or string.find(digits, '^[1-9]%d*$')\n\
+        or (string.find(digits, '^%d+%.%d%d?%d?%d?%d?%d?$') and not string.find(digits, '^0%d')\n\
+          and tonumber(digits) > 0) then\n\
+        cost = tonumber(digits)\n\
+      end\n\
+      if priority == '' then\n\
+        reserves[arg] = reserve_default\n\
+      elseif priority == 'sheddable' then\n\
+        reserves[arg] = reserve_sheddable\n\
+      end\n\
+    end\n\
+    costs[arg] = cost\n\
+  end\n\
+  local reserve, reason, retry = reserves[arg], 0, 0\n\
+  local rate, capacity, full, slack = l.rate, l.capacity, l.full, l.slack\n\
+  local open, probing, open_until, probe_rate = l.open, l.probing, l.open_until, l.probe_rate\n\
+  local subject_rate, subject_capacity = l.subject_rate, l.subject_capacity\n\
+  local subject_clock, subject_slack = l.subject_clock, l.subject_slack\n\
+  local left, subject = capacity, false\n\
+  if l.mode > 0 then\n\
+    left = l.clock - base_of(l, l.bucket, l.clock, rate, capacity, l.floor, slack)\n\
+    subject = subject_rate >= 0 and key ~= l.bucket\n\
+      and base_of(l, key, subject_clock, subject_rate, subject_capacity, l.subject_floor, subject_slack)\n\
+  end\n\
+  if cost < 0 then\n\
+    reason, retry = 8, -1\n\
+  elseif l.mode == 0 then\n\
+    reason, left = 1, full\n\
+  elseif open or cost > full or cost + reserve - left > slack\n\
+    or subject and (cost > subject_capacity or cost - (subject_clock - subject) > subject_slack) then\n\
+    local never = false\n\
+    if cost > full or (subject and cost > subject_capacity) then\n\
+      reason, never = 7, true\n\
+    else\n\
+      local short = cost + reserve - left\n\
+      if open then\n\
+        reason = 4\n\
+        if open_until < 0 then\n\
+          never = true\n\
+        else\n\
+          retry = (open_until - now) / 1000\n\
+          if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end\n\
+        end\n\
+      elseif short > slack then\n\
+        reason = cost - left <= slack and 6 or probing and 5 or 2\n\
+        if rate > 0 and left + short <= capacity + slack then\n\
+          retry = (short - slack / 2) / rate * 1000\n\
+        else\n\
+          never = true\n\
+        end\n\
+      end\n\
+      short = subject and cost - (subject_clock - subject) or 0\n\
+      if subject and short > subject_slack then\n\
+        if not open then reason = 3 end\n\
+        if subject_rate > 0 then\n\
+          retry = math.max(retry, (short - subject_slack / 2) / subject_rate * 1000)\n\
+        else\n\
+          never = true\n\
+        end\n\
+      end\n\
+    end\n\
+    retry = (never or retry > 315360000000) and -1 or math.max(1, math.ceil(retry))\n\
+  end\n\
+  return { cost = cost, reason = reason, retry = retry, left = left, key = subject and key }\n\
+end\n\
+local limiters, texts, fits = {}, {}, true\n\
+for i = 1, size do\n\
+  local terms = { '', '', ARGV[2 + 2 * i], ARGV[3 + 2 * i] }\n\
+  local l = limiter_of(KEYS[2 * i - 1], KEYS[2 * i], terms)\n\
+  if l.err then return l end\n\
+  if l.managed and l.mode ~= 0 and (l.mode == 1) ~= (terms[3] == '1') then fits = false end\n\
+  limiters[i], texts[i] = l, l.text\n\
+end\n\
+local reply = { 0, now, unpack(texts) }\n\
+if charge_by ~= '' and now > charge_by then\n\
+  reply[1] = 1\n\
+  return reply\n\
+end\n\
+if not fits then\n\
+  reply[1] = 2\n\
+  return reply\n\
+end\n\
+for set = 1, sets do\n\
+  local answers, all = {}, true\n\
+  for i = 1, size do\n\
+    local l, at = limiters[i], size * (set + 1) + i\n\
+    local answer = check(l, ARGV[3 + at], KEYS[at])\n\
+    answers[i] = answer\n\
+    if answer.reason > 1 and l.mode ~= 1 or answer.reason == 8 then all = false end\n\
+  end\n\
+  for i = 1, size do\n\
+    local l, answer = limiters[i], answers[i]\n\
+    local key, cost, left = answer.key, answer.cost, answer.left\n\
+    if all and answer.reason == 0 and cost > 0 then\n\
+      l.bases[l.bucket] = l.bases[l.bucket] + cost\n\
+      l.moved[l.bucket] = true\n\
+      left = left - cost\n\
+      if key then\n\
+        l.bases[key] = l.bases[key] + cost\n\
+        l.moved[key] = true\n\
+      end\n\
+    elseif cost > 0 and l.mode > 0 then\n\
+      if l.ahead[l.bucket] then l.moved[l.bucket] = true end\n\
+      if key and l.ahead[key] then l.moved[key] = true end\n\
+    end\n\
+    if key then left = math.min(left, l.subject_clock - l.bases[key]) end\n\
+    left = left + l.slack\n\
+    local at = #reply\n\
+    reply[at + 1] = answer.reason\n\
+    reply[at + 2] = left >= 1 and left - left % 1 or 0\n\
+    reply[at + 3] = answer.retry\n\
+  end\n\
+end\n\
+for i = 1, size do\n\
+  local l = limiters[i]\n\
+  for key in pairs(l.moved) do\n\
+    local base = l.bases[key]\n\
+    local life = string.format('%.0f', key == l.bucket and l.ttl or l.subject_ttl)\n\
+    if l.managed then\n\
+      call('SET', key, string.format('%.17g', base), 'PX', life)\n\
+    else\n\
+      call('SET', key, string.format('u:%.17g:%.0f', base < 0 and -base or 0, now), 'PX', life)\n\
+    end\n\
+  end\n\
+end\n\
+return reply\n\
+",
+};
+
+/** Keys of `top`, in order. */
+export type TopKeys = [minute: string];
+/** Arguments of `top`, in order. */
+export type TopArgs = [ttlMs: ScriptArg, most: ScriptArg, grown: ScriptArg, ...pairs: ScriptArg[]];
+/**
+ * adds what one process counted of its heaviest subjects to a minute, and keeps the minute small. The hash holds `t:<subject>` (tokens admitted) and `d:<subject>` (takes denied), each a lower bound; `te` and `de` say by how much each may be too low; `t`, `d` are the totals; `n` the takes seen, `r` those of them that were read.
+ * Returns fields in the hash. O(p) in the pairs; when grown O(f log f) in the fields, which are at most grown + p.
+ */
+export const topScript: Script<TopKeys, TopArgs> = {
+  name: 'top',
+  sha: '166ab48aff68b4e3c2cdd7ad577bccc8e49df0bf',
+  lua: "-- flyball top\n\
+local call = redis.call\n\
+local ttl, most, grown = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])\n\
+if not (ttl and ttl > 0 and most and most >= 1 and grown) or #ARGV % 2 == 0 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID top wants ttlMs, most, grown, then pairs')\n\
+end\n\
+for i = 4, #ARGV, 2 do\n\
+  local amount = tonumber(ARGV[i + 1])\n\
+  if not (amount and amount >= 0 and amount < math.huge) then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID top wants amounts >= 0')\n\
+  end\n\
+end\n\
+for i = 4, #ARGV, 2 do call('HINCRBYFLOAT', KEYS[1], ARGV[i], ARGV[i + 1]) end\n\
+local function trim(all, kind)\n\
+  local list = {}\n\
+  for i = 1, #all, 2 do\n\
+    local n = tonumber(all[i + 1])\n\
+    if string.sub(all[i], 1, 2) == kind .. ':' and n then list[#list + 1] = { all[i], n } end\n\
+  end\n\
+  if #list <= most then return end\n\
+  table.sort(list, function(a, b) return a[2] > b[2] end)\n\
+  local cut = list[most + 1][2]\n\
+  for i = 1, #list do\n\
+    local left = list[i][2] - cut\n\
+    if left > 0 then\n\
+      call('HSET', KEYS[1], list[i][1], string.format('%.17g', left))\n\
+    else\n\
+      call('HDEL', KEYS[1], list[i][1])\n\
+    end\n\
+  end\n\
+  call('HINCRBYFLOAT', KEYS[1], kind .. 'e', string.format('%.17g', cut))\n\
+end\n\
+if call('HLEN', KEYS[1]) > grown then\n\
+  local all = call('HGETALL', KEYS[1])\n\
+  trim(all, 't')\n\
+  trim(all, 'd')\n\
+end\n\
+call('PEXPIRE', KEYS[1], ttl)\n\
+return call('HLEN', KEYS[1])\n\
+",
+};
+
 /** Keys of `window`, in order. */
 export type WindowKeys = [params: string, total: string, bucket: string, ...subject: string[]];
 /** Arguments of `window`, in order. */

@@ -49,7 +49,8 @@ function termsCall(call: TakeCall, layout: Layout): ScriptCall {
   return { script: layout.script as ScriptCall['script'], keys: names, args };
 }
 
-function takeText({ cost, priority }: TakeRequest): string {
+/** A take as an argument of the scripts. */
+export function takeText({ cost, priority }: TakeRequest): string {
   const tokens = cost === 1 ? '1' : plainDecimal(cost);
   return priority === 'default' ? tokens : `${tokens} ${priority}`;
 }
