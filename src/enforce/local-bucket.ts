@@ -17,6 +17,8 @@ export interface LocalBucket {
   take(subject: string | null, cost: number, nowMs: number): LocalAnswer;
   /** Redis admitted this: an outage that begins now must not find a full bucket here. */
   spend(cost: number, nowMs: number): void;
+  /** What `take` admitted here did not happen after all. */
+  giveBack(subject: string | null, cost: number): void;
 }
 
 interface Bucket {
@@ -106,6 +108,11 @@ export function createLocalBucket(view: InForceView): LocalBucket {
       refill(total, share(numbers.rate), capacityShare(numbers.capacity), nowMs);
       // A debt that an outage left stays; a spending makes none.
       total.tokens = Math.max(Math.min(0, total.tokens), total.tokens - cost);
+    },
+    giveBack(subject, cost) {
+      total.tokens += cost;
+      const own = subject === null ? undefined : subjects.get(subject);
+      if (own) own.tokens += cost;
     },
   };
 }
