@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FlyballError } from '../errors.js';
-import type { FallbackNumbers, Priority } from '../redis/calls.js';
+import type { FallbackNumbers, InForce, Priority } from '../redis/calls.js';
 import type { Mode } from '../redis/params.js';
 import {
   checkCall,
@@ -18,7 +18,7 @@ import type { LimiterOptions } from './options.js';
 import type { TakeWish } from './pending-take.js';
 import { codeOf, type Outcome } from './recorder.js';
 import type { LimiterStats } from './stats.js';
-import type { Attributes } from './subject-template.js';
+import type { Attributes, KnownAttributes } from './subject-template.js';
 import { createWiring } from './wiring.js';
 
 export interface TakeOptions {
@@ -57,9 +57,9 @@ export interface Limiter {
   expectCompletions(): void;
   /**
    * The subject's template filled: the adopted policy's, else that of `perSubject.subject`. A missing attribute
-   * falls to `ip:<address>`. Null without a template.
+   * falls to `ip:<address>`. Null without a template. `known`: the client's address, or what middleware knows.
    */
-  subjectFor(attributes: Attributes, ip: string): string | null;
+  subjectFor(attributes: Attributes, known: string | KnownAttributes): string | null;
   /** Attributes that the template needs now, beside `ip`. */
   readonly attributes: readonly string[];
   /** Settles once the adopted policy's template is known, or after one deadline without an answer. */
@@ -67,6 +67,8 @@ export interface Limiter {
   /** Numbers in force as last seen, else those that were given, else null. Subject rate -1: no subject bucket. */
   numbers(): (FallbackNumbers & { mode: Mode }) | null;
   stats(): LimiterStats;
+  /** Tell the operator through `onWarning`, at most once a minute for each code. */
+  warn(code: string, message: string): void;
   /** Sends the last telemetry, gives the in-flight share back, closes the connection unless it is yours. */
   close(): Promise<void>;
 }
@@ -137,26 +139,28 @@ export function createLimiter(options: LimiterOptions): Limiter {
       checkSubject(subject);
       return decider.peek(subject ?? null, wired.onRedisError());
     },
+    warn,
     reportPool: (waiting) => pool.report(waiting, resolved.clock.monotonicMs()),
     expectCompletions: () => inFlight.setReports(),
     get attributes() {
       return template()?.attributes.filter((name) => name !== 'ip') ?? [];
     },
     ready: () => adopted.firstRead(),
-    subjectFor(attributes, ip) {
+    subjectFor(attributes, given) {
       const now = template();
       if (now === null) return null;
-      const subject = now.fill({ ip, ...attributes });
+      const known = typeof given === 'string' ? { ip: given } : given;
+      const subject = now.fill(attributes, known);
       if (subject !== null) return subject;
       stats.missingAttributes += 1;
       warn(
         'FLYBALL_W_MISSING_ATTRIBUTE',
         `limiter ${resolved.name}: a request lacks an attribute of ${now.source}; its client address is the subject instead.`,
       );
-      return `ip:${ip}`;
+      return `ip:${known.ip}`;
     },
     numbers: () =>
-      view.unknown ? null : { ...(view.current ?? view.fallback()), mode: view.mode },
+      view.unknown ? null : (view.current ?? { ...view.fallback(), mode: view.mode }),
     stats: () => ({
       ...stats.snapshot(),
       calls: stats.calls,
@@ -166,6 +170,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       outages: stats.outages,
       redisUp: wired.link.up,
       telemetryDropped: stats.telemetryDropped,
+      inForce: inForceOf(view.current),
       inFlight: inFlight.inUse,
       share: Number.isFinite(inFlight.share) ? inFlight.share : null,
       processes: view.processes,
@@ -177,6 +182,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return closing;
     },
   };
+}
+
+function inForceOf(current: InForce | null): LimiterStats['inForce'] {
+  if (current === null) return null;
+  const { epoch, revision, state, mode } = current;
+  return { epoch, revision, state, mode };
 }
 
 function outcomeOf(error: unknown): Outcome {

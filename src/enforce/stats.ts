@@ -1,5 +1,10 @@
 /** Counters of one limiter in this process, for metrics and tests. Stage: enforce → report. */
+import type { InForce } from '../redis/calls.js';
+import type { LimiterState, Mode } from '../redis/params.js';
 import type { Decision } from './decision.js';
+import type { TakeWish } from './pending-take.js';
+import type { Samples } from './samples.js';
+import type { TopSubjects } from './top-subjects.js';
 
 /** Upper edges of the decision latency histogram, ms; the last bucket has none. */
 export const LATENCY_EDGES_MS = [0.5, 1, 2, 5, 10, 20, 50, 100] as const;
@@ -11,6 +16,10 @@ export interface LimiterStats {
   denied: Record<string, number>;
   /** Shadow mode: would have been denied, by reason. */
   wouldDeny: Record<string, number>;
+  /** Admitted by Redis with at most a fifth of the capacity left: four fifths are used. */
+  nearLimit: number;
+  /** The newest numbers seen in force; null before the first, and without params. */
+  inForce: { epoch: number; revision: number; state: LimiterState; mode: Mode } | null;
   /** Script calls, and those that came too late to charge. */
   calls: number;
   late: number;
@@ -31,6 +40,8 @@ export interface LimiterStats {
   missingAttributes: number;
   /** Counts of decision times, not cumulative: `latency[i]` ≤ `LATENCY_EDGES_MS[i]`. */
   decisionMs: number[];
+  /** Their sum. */
+  decisionSumMs: number;
 }
 
 export interface Stats {
@@ -41,16 +52,29 @@ export interface Stats {
   outages: number;
   telemetryDropped: number;
   missingAttributes: number;
-  decided(decision: Decision, tookMs: number): void;
-  snapshot(): Pick<LimiterStats, 'decisions' | 'admitted' | 'denied' | 'wouldDeny' | 'decisionMs'>;
+  /** The one place that hears of each decision. */
+  decided(decision: Decision, wish: Pick<TakeWish, 'cost' | 'priority'>, tookMs: number): void;
+  /** Numbers of a reply, with the tokens that a window of another algorithm holds. */
+  sees(inForce: InForce, windowMs: number): void;
+  snapshot(): Pick<
+    LimiterStats,
+    'decisions' | 'admitted' | 'denied' | 'wouldDeny' | 'nearLimit' | 'decisionMs' | 'decisionSumMs'
+  >;
 }
 
-export function createStats(): Stats {
+/** What is left of the capacity when a limit counts as near. */
+const NEAR_SHARE = 0.2;
+
+export function createStats(samples: Samples, top: TopSubjects | null): Stats {
   const decisions: Record<string, number> = {};
   const denied: Record<string, number> = {};
   const wouldDeny: Record<string, number> = {};
   const decisionMs = new Array<number>(LATENCY_EDGES_MS.length + 1).fill(0);
   let admitted = 0;
+  let nearLimit = 0;
+  let sumMs = 0;
+  let nearTotal = -1;
+  let nearSubject = -1;
   const count = (of: Record<string, number>, key: string) => {
     of[key] = (of[key] ?? 0) + 1;
   };
@@ -62,21 +86,38 @@ export function createStats(): Stats {
     outages: 0,
     telemetryDropped: 0,
     missingAttributes: 0,
-    decided(decision, tookMs) {
-      count(decisions, decision.source);
-      if (decision.allowed) admitted += 1;
-      else count(denied, decision.reason);
+    decided(decision, wish, tookMs) {
+      const { allowed, source, subject } = decision;
+      count(decisions, source);
+      if (allowed) {
+        admitted += 1;
+        if (source === 'redis' || source === 'unmanaged') {
+          if (decision.remaining <= (subject === null ? nearTotal : nearSubject)) nearLimit += 1;
+        }
+      } else count(denied, decision.reason);
       if (decision.allowed && !decision.wouldAllow) count(wouldDeny, decision.reason);
       let i = 0;
       while (i < LATENCY_EDGES_MS.length && tookMs > LATENCY_EDGES_MS[i]!) i++;
       decisionMs[i]! += 1;
+      sumMs += tookMs;
+      if (top !== null && subject !== null) top.decided(subject, wish.cost, !decision.wouldAllow);
+      if (samples.asked) samples.decided(decision, wish, tookMs);
+    },
+    sees({ rate, capacity, subjectRate, subjectCapacity }, windowMs) {
+      const total = windowMs > 0 ? (rate * windowMs) / 1000 : capacity;
+      const own = windowMs > 0 ? (subjectRate * windowMs) / 1000 : subjectCapacity;
+      nearTotal = total * NEAR_SHARE;
+      // `remaining` is of the bucket with fewer tokens, which is never more than the smaller one holds.
+      nearSubject = subjectRate < 0 ? nearTotal : Math.min(total, own) * NEAR_SHARE;
     },
     snapshot: () => ({
       decisions: { ...decisions },
       admitted,
       denied: { ...denied },
       wouldDeny: { ...wouldDeny },
+      nearLimit,
       decisionMs: [...decisionMs],
+      decisionSumMs: sumMs,
     }),
   };
 }

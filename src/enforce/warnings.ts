@@ -8,6 +8,9 @@ export interface LimiterWarning {
   message: string;
 }
 
+/** What Redis says to a user that lacks a right, also from inside a script. */
+export const MISSING_RIGHT = /NOPERM|can't (run|access)/;
+
 export type Warn = (code: string, message: string) => void;
 
 export function createWarnings(

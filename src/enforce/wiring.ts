@@ -13,11 +13,13 @@ import { type LimiterOptions, resolveOptions } from './options.js';
 import { createPoolGauge } from './pool-gauge.js';
 import { createRecorder } from './recorder.js';
 import { createRedisTime } from './redis-time.js';
+import { createSamples } from './samples.js';
 import { createServiceTime } from './service-time.js';
 import { createShares } from './shares.js';
 import { createSlots } from './slots.js';
 import { createStats } from './stats.js';
 import { createTaker } from './taker.js';
+import { createTopSubjects } from './top-subjects.js';
 import { createWarnings } from './warnings.js';
 
 const BEAT_MS = 1_000;
@@ -36,14 +38,18 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const denials = resolved.denyCache ? createDenyCache() : NO_DENY_CACHE;
   const recorder = createRecorder();
   const serviceTime = createServiceTime();
-  const stats = createStats();
   const pool = createPoolGauge();
   const finder = createKeyFinder(redis, resolved);
+  const beside = { redis, link: () => link, finder, time, clock, view, processId, warn };
+  const samples = createSamples(beside);
+  const top = resolved.topSubjects ? createTopSubjects(beside) : null;
+  const stats = createStats(samples, top);
   let managed = true;
 
   const onReply: Parameters<typeof createTaker>[0]['onReply'] = (inForce) => {
     const newer = view.see(inForce, clock.monotonicMs());
     managed = inForce.managed;
+    stats.sees(inForce, terms()?.windowMs ?? 0);
     if (newer || !managed) denials.clear();
     adopted.see(inForce);
     if (!managed) {
@@ -122,6 +128,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
     inFlight.sweep(clock.monotonicMs(), resolved.abandonedAfterMs);
     await Promise.all([
       flush(),
+      samples.beat(),
+      top?.beat(),
       slots?.renew(),
       link.up ? shares.refresh(clock.monotonicMs() + deadlineMs) : undefined,
       // A daemon may adopt this limiter into a group after the service started.
@@ -136,7 +144,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     clearTimeout(timer);
     adopted.close();
     if (link.up) {
-      await flush();
+      await Promise.all([flush(), samples.beat(), top?.flush()]);
       await slots?.close();
       await shares.leave(clock.monotonicMs() + CLOSE_MS);
     }

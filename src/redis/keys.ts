@@ -30,11 +30,16 @@ export interface LimiterKeys {
   readonly status: string;
   readonly history: string;
   readonly policy: string;
+  /** Who asks for decision samples now, and the samples. */
+  readonly tail: string;
+  readonly samples: string;
   subjectBucket(subject: string): string;
   shadowSubjectBucket(subject: string): string;
   /** What the other algorithms keep, apart from the buckets: `wl`, `wc`, `wf` windows, `wp` the pacing queue. */
   taken(kind: TakenKind, subject: string | null, shadow: boolean): string;
   telemetry(second: number): string;
+  /** The heaviest subjects of one minute (of Redis time, since 1970). */
+  top(minute: number): string;
   policyVersion(hash: string): string;
 }
 
@@ -62,6 +67,8 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
     status: `${base}:status`,
     history: `${base}:h`,
     policy: `${base}:policy`,
+    tail: `${base}:tail`,
+    samples: `${base}:samples`,
     subjectBucket: (subject) => `${base}:b:${encodeSubject(subject)}`,
     shadowSubjectBucket: (subject) => `${base}:s:b:${encodeSubject(subject)}`,
     taken: (kind, subject, shadow) => {
@@ -69,6 +76,7 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
       return subject === null ? total : `${total}:${encodeSubject(subject)}`;
     },
     telemetry: (second) => `${base}:t:${second}`,
+    top: (minute) => `${base}:top:${minute}`,
     policyVersion: (hash) => `${base}:policy:${hash}`,
   };
 }
@@ -115,6 +123,17 @@ export function encodeSubject(subject: string): string {
   }
   if (encoded.length <= 64) return encoded;
   return `#${createHash('sha256').update(subject, 'utf8').digest('base64url')}`;
+}
+
+/** The subject that a key part stands for, to be shown; one that was hashed stays as it is. */
+export function decodeSubject(part: string): string {
+  if (part.startsWith('#')) return part;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Bytes that are no UTF-8: nothing of ours wrote them.
+    return part;
+  }
 }
 
 export function assertName(what: 'limiter' | 'group', name: unknown): asserts name is string {

@@ -31,8 +31,10 @@ import {
   leaseScript,
   noteScript,
   slotsScript,
+  topScript,
 } from './scripts.gen.js';
 import { fallbackText, takeCall, time } from './take-call.js';
+import { TOP_GROWN, TOP_SUBJECTS, TOP_TTL_MS } from './top-fields.js';
 
 export { readTakeReply } from './replies.js';
 export type { RedisClient } from './run-script.js';
@@ -84,6 +86,19 @@ export async function slots(redis: RedisClient, call: SlotsCall): Promise<SlotsR
       args: [time(call.nowUs), fallbackText(fallback), op, ...ids],
     }),
   );
+}
+
+/** Adds a process's heaviest subjects to a minute; resolves to the number of its fields. */
+export async function addTop(
+  redis: RedisClient,
+  call: { keys: LimiterKeys; minute: number; fields: readonly (readonly [string, number])[] },
+): Promise<number> {
+  const amounts = call.fields.flat();
+  return (await runScript(redis, {
+    script: topScript,
+    keys: [call.keys.top(call.minute)],
+    args: [TOP_TTL_MS, TOP_SUBJECTS, TOP_GROWN, ...amounts],
+  })) as number;
 }
 
 /** Changes what is in force and appends one audit entry, or writes nothing and says why. */
