@@ -13,8 +13,9 @@ import type { DenyCache, KnownDenial } from './deny-cache.js';
 import type { InFlight, Slot } from './in-flight.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
-import { createLocalBucket } from './local-bucket.js';
+import { createLocalBucket, type LocalBucket } from './local-bucket.js';
 import { type Ending, PendingTake, type TakeWish } from './pending-take.js';
+import { createPlaces, type Places } from './places.js';
 import type { Recorder } from './recorder.js';
 import type { ServiceTime } from './service-time.js';
 import type { Shares } from './shares.js';
@@ -45,22 +46,41 @@ export interface Decider {
   decide(wish: TakeWish): Promise<Decision>;
   /** What a take of the smallest cost would meet; takes nothing and is not counted. */
   peek(subject: string | null, onRedisError: OnRedisError): Promise<Decision>;
+  /** The steps of a take, for who decides several limiters at once. */
+  readonly steps: Steps;
+}
+
+export interface Steps {
+  places: Places;
+  local: LocalBucket;
+  fromRedis(
+    answer: TakeAnswer,
+    inForce: InForce,
+    wish: TakeWish,
+    slot: Slot | null,
+    nowMs: number,
+  ): Decision;
+  without(wish: TakeWish, slot: Slot | null): Decision;
+  refuseCap(why: 'full' | 'away', wish: TakeWish): Decision;
+  repeated(denial: KnownDenial, wish: TakeWish): Decision;
+  record(decision: Decision, wish: TakeWish, startedMs: number, nowMs?: number): Decision;
 }
 
 export function createDecider(options: DeciderOptions): Decider {
   const { link, taker, shares, view, inFlight, recorder, stats, clock, warn, denials } = options;
   const local = createLocalBucket(view);
+  const places = createPlaces(options);
 
   function decide(wish: TakeWish): Promise<Decision> {
     const startedMs = clock.monotonicMs();
     recorder.offered();
     const denial = link.up ? denials.find(wish, startedMs) : null;
     if (denial) return Promise.resolve(record(repeated(denial, wish), wish, startedMs));
-    const place = inFlight.reports ? reserve(startedMs) : null;
+    const place = inFlight.reports ? places.reserve(startedMs) : null;
     if (place !== 'stale') return decideAt(place, wish, startedMs);
-    return reserveLate(startedMs, wish.onRedisError).then((late) =>
-      decideAt(late, wish, startedMs),
-    );
+    return places
+      .reserveLate(startedMs, wish.onRedisError)
+      .then((late) => decideAt(late, wish, startedMs));
   }
 
   function decideAt(
@@ -100,32 +120,6 @@ export function createDecider(options: DeciderOptions): Decider {
       if (slot) inFlight.release(slot);
     },
   };
-
-  /** Off admits all, and shadow answers as if there were no cap. */
-  function reserve(nowMs: number): Slot | 'full' | 'stale' {
-    return view.mode === 'off' ? inFlight.force(nowMs) : inFlight.reserve(nowMs);
-  }
-
-  async function reserveLate(
-    startedMs: number,
-    onRedisError: OnRedisError,
-  ): Promise<Slot | 'full' | 'away'> {
-    if (shares.slots) return shares.slots.reserve(startedMs, onRedisError);
-    if (link.up) await shares.refresh(startedMs + options.deadlineMs);
-    const nowMs = clock.monotonicMs();
-    const place = reserve(nowMs);
-    if (place !== 'stale') return place;
-    if (onRedisError === 'open' || view.shadow) return inFlight.force(nowMs);
-    if (onRedisError === 'closed') return 'away';
-    return inFlight.reserveWithin(lastShare(), nowMs);
-  }
-
-  /** `local` keeps the last share; before the first, an even part of the cap that was last seen or given. */
-  function lastShare(): number {
-    if (!Number.isNaN(inFlight.share)) return inFlight.share;
-    const cap = view.fallback().inFlightMax;
-    return cap > 0 ? Math.max(1, Math.floor(cap / view.processes)) : Number.POSITIVE_INFINITY;
-  }
 
   function refuseCap(why: 'full' | 'away', wish: TakeWish): Decision {
     if (why === 'away') {
@@ -237,6 +231,7 @@ export function createDecider(options: DeciderOptions): Decider {
 
   return {
     decide,
+    steps: { places, local, fromRedis, without, refuseCap, repeated, record },
     peek(subject, onRedisError) {
       const wish: TakeWish = { ...PEEK, subject, onRedisError };
       if (!link.up) return Promise.resolve(without(wish, null));
