@@ -10,6 +10,7 @@ import {
 } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { type ParamChange, type Params, parseParams } from '../redis/params.js';
+import { readHashes } from '../redis/read-hashes.js';
 import { actuate, note, type RedisClient } from '../redis/scripts.js';
 import { type Actor, type EntryBody, type EntryValues, sealEntry } from './entry.js';
 import { onceDespiteLoss } from './lost-reply.js';
@@ -174,14 +175,10 @@ export async function readParamsAnyhow(
   redis: RedisClient,
   address: LimiterAddress,
 ): Promise<{ params: Params | null; nowUs: number; unreadable: FlyballError | null }> {
-  const replies = await redis.pipeline().hgetall(limiterKeys(address).params).time().exec();
-  const [hash, time] = (replies ?? []).map(([error, value]) => {
-    if (error) throw error;
-    return value;
-  }) as [Record<string, string>, [string | number, string | number]];
-  const nowUs = Number(time[0]) * 1_000_000 + Number(time[1]);
+  const keys = limiterKeys(address);
+  const { hashes, nowUs } = await readHashes(redis, keys, [keys.params]);
   try {
-    return { params: parseParams(hash), nowUs, unreadable: null };
+    return { params: parseParams(hashes[0]!), nowUs, unreadable: null };
   } catch (error) {
     return { params: null, nowUs, unreadable: error as FlyballError };
   }

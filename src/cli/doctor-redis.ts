@@ -1,6 +1,7 @@
 /** What `doctor` asks of Redis: version, persistence, memory policy, rights, scripts, clock. Each answer names its mend. Stage: cli. */
-import type { Redis } from 'ioredis';
-import { limiterKeys } from '../redis/keys.js';
+import { EVICTION_MEND, EVICTS, evictionRisk } from '../redis/eviction.js';
+import { masters } from '../redis/read-hashes.js';
+import type { RedisClient } from '../redis/run-script.js';
 import {
   actuateScript,
   heartbeatScript,
@@ -9,6 +10,7 @@ import {
   noteScript,
   takeScript,
 } from '../redis/scripts.gen.js';
+import { rights } from './doctor-rights.js';
 import { span } from './text.js';
 
 export interface Finding {
@@ -32,21 +34,46 @@ const MIN_VERSION = [7, 0] as const;
 const SKEW_WARN_MS = 1000;
 const SKEW_FAIL_MS = 30_000;
 
-export async function checkRedis(redis: Redis, prefix: string | undefined): Promise<Finding[]> {
+type Server = ReturnType<typeof masters>[number];
+
+/** Each server that takes writes; what all of them answer alike is said once. */
+export async function checkRedis(
+  redis: RedisClient,
+  prefix: string | undefined,
+): Promise<Finding[]> {
+  const servers = masters(redis);
+  const each = await Promise.all(
+    servers.map(async (server) => {
+      const findings = await checkServer(server);
+      if (servers.length === 1) return findings;
+      const { host, port } = server.options;
+      return findings.map((f) =>
+        f.status === 'ok' ? f : { ...f, message: `${host}:${port}: ${f.message}` },
+      );
+    }),
+  );
+  const told = new Set<string>();
+  const findings = each.flat().filter(({ check, status, message }) => {
+    // Clocks differ by a hair on every node: one that is right is enough said.
+    const what = status === 'ok' ? `${check} ${check === 'clock' ? '' : message}` : message;
+    return !told.has(what) && told.add(what);
+  });
+  return [...findings, await rights(redis, prefix)];
+}
+
+async function checkServer(redis: Server): Promise<Finding[]> {
   const findings: Finding[] = [];
   const info = await readInfo(redis, findings);
   if (info) {
     findings.push(version(info), persistence(info), ...memory(info), role(info));
   }
-  findings.push(await clockSkew(redis));
-  findings.push(await scriptsLoad(redis));
-  findings.push(await rights(redis, prefix));
+  findings.push(await clockSkew(redis), await scriptsLoad(redis));
   return findings;
 }
 
 type Info = Record<string, string>;
 
-async function readInfo(redis: Redis, findings: Finding[]): Promise<Info | null> {
+async function readInfo(redis: Server, findings: Finding[]): Promise<Info | null> {
   try {
     const text = await redis.info();
     return Object.fromEntries(
@@ -106,13 +133,13 @@ export function memory(info: Info): Finding[] {
   const limit = Number(info.maxmemory ?? 0);
   const evicted = Number(info.evicted_keys ?? 0);
   const findings: Finding[] = [];
-  const mend = 'Set maxmemory-policy noeviction or volatile-ttl: params and audit carry no TTL.';
-  if (policy.startsWith('allkeys')) {
+  const risk = evictionRisk(policy);
+  if (risk !== 'none') {
     findings.push({
       check: 'eviction',
-      status: limit > 0 ? 'fail' : 'warn',
-      message: `maxmemory-policy ${policy} can evict params and the audit log${limit > 0 ? '' : ' (not yet: maxmemory is 0)'}`,
-      mend,
+      status: limit > 0 && risk === 'all' ? 'fail' : 'warn',
+      message: `maxmemory-policy ${policy} can evict ${EVICTS[risk]}${limit > 0 ? '' : ' (not yet: maxmemory is 0)'}`,
+      mend: EVICTION_MEND,
     });
   } else findings.push({ check: 'eviction', status: 'ok', message: `maxmemory-policy ${policy}` });
   if (evicted > 0) {
@@ -120,9 +147,8 @@ export function memory(info: Info): Finding[] {
       check: 'evicted',
       status: 'warn',
       message: `${evicted} keys were evicted since the server started`,
-      mend: policy.startsWith('allkeys')
-        ? mend
-        : 'Give Redis more memory, or another server to Flyball.',
+      mend:
+        risk === 'none' ? 'Give Redis more memory, or another server to Flyball.' : EVICTION_MEND,
     });
   }
   return findings;
@@ -140,7 +166,7 @@ function role(info: Info): Finding {
   return { check: 'role', status: 'ok', message: info.role === 'master' ? 'primary' : 'writable' };
 }
 
-async function clockSkew(redis: Redis): Promise<Finding> {
+async function clockSkew(redis: Server): Promise<Finding> {
   const before = Date.now();
   const [seconds, micros] = await redis.time();
   const local = (before + Date.now()) / 2;
@@ -160,7 +186,7 @@ export function skewFinding(skewMs: number): Finding {
   };
 }
 
-async function scriptsLoad(redis: Redis): Promise<Finding> {
+async function scriptsLoad(redis: Server): Promise<Finding> {
   const broken: string[] = [];
   for (const { name, lua } of SCRIPTS) {
     try {
@@ -191,36 +217,4 @@ async function scriptsLoad(redis: Redis): Promise<Finding> {
     message: `scripts do not load: ${broken.join('; ')}`,
     mend: 'Use Redis ≥ 7.0 with scripting allowed (+eval +evalsha), and this version of flyball.',
   };
-}
-
-/** Asks the server what this user may do, on keys of a limiter that does not exist; writes nothing. */
-async function rights(redis: Redis, prefix: string | undefined): Promise<Finding> {
-  const keys = limiterKeys({ name: 'doctor', prefix });
-  const script = `#!lua flags=no-writes
-local refused = {}
-local function may(...) if not redis.acl_check_cmd(...) then refused[#refused + 1] = (...) end end
-may('HSET', KEYS[1], 'f', 'v') may('HGETALL', KEYS[1])
-may('XADD', KEYS[2], '*', 'f', 'v') may('XREVRANGE', KEYS[2], '+', '-')
-may('SET', KEYS[3], 'v', 'PX', '1') may('GET', KEYS[3]) may('TIME')
-return refused`;
-  const mend = 'Use the daemon user of deploy/redis/users.acl.';
-  try {
-    const refused = (await redis.eval(script, 3, keys.params, keys.audit, keys.state)) as string[];
-    if (refused.length === 0) {
-      return { check: 'rights', status: 'ok', message: 'this user may read and change limiters' };
-    }
-    return {
-      check: 'rights',
-      status: 'fail',
-      message: `this user may not ${refused.join(', ')} on the keys of a limiter`,
-      mend,
-    };
-  } catch (error) {
-    return {
-      check: 'rights',
-      status: 'fail',
-      message: `this user may not run scripts: ${(error as Error).message}`,
-      mend,
-    };
-  }
 }

@@ -4,6 +4,7 @@ import { EXIT, FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
 import { checkLimiters, checkPolicies, policyPaths } from './doctor-policies.js';
 import { checkRedis, type Finding } from './doctor-redis.js';
+import { checkTopology } from './doctor-topology.js';
 import { describeFault } from './faults.js';
 import type { CliIo, Colours } from './output.js';
 import { cliRedis, type Session, withRedis } from './session.js';
@@ -28,6 +29,7 @@ async function examine(io: CliIo, paths: string[]): Promise<Finding[]> {
     return await withRedis(io, async (session: Session) => [
       node(),
       { check: 'redis', status: 'ok', message: `answers at ${redactUrl(url)} (from ${source})` },
+      ...(await contained('topology', async () => [await checkTopology(session.redis)])),
       ...(await contained('redis', () => checkRedis(session.redis, session.prefix))),
       ...(await contained('limiters', () => checkLimiters(session))),
       ...(await contained('policies', () => checkPolicies(io, session, paths))),

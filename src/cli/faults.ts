@@ -24,7 +24,7 @@ const REDIS_FAULTS: readonly {
     exit: EXIT.fault,
   },
   {
-    says: /^(READONLY|MISCONF|OOM|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS)/,
+    says: /^(READONLY|MISCONF|OOM|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|TRYAGAIN|BUSY|Too many Cluster)/,
     code: 'FLYBALL_E_REDIS_CANNOT_WRITE',
     means: 'Redis cannot take writes now',
     mend: 'flyball doctor looks for the cause. Nothing was written.',
@@ -64,7 +64,7 @@ export function describeFault(error: unknown): Fault {
 }
 
 const BAD_CONFIG =
-  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|REDIS_(NOT_CONFIGURED|URL|PASSWORD_FILE|SERVER_MISSING))$/;
+  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING))$/;
 
 export function exitFor(code: string): number {
   if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;

@@ -28,7 +28,6 @@ export function register(program: Command, io: CliIo): void {
         }
         const instead = replaced.length > 0 ? ` in the place of ${replaced.join(', ')}` : '';
         io.out(`${LIBRARY_NAME} is loaded${instead}: ${FUNCTION_NAMES.join(', ')}.`);
-        io.say('On a cluster load it on every master: see docs/guides/another-language.md.');
       }),
     );
   family

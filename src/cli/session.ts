@@ -1,8 +1,7 @@
 /** One command's connection to Redis: found, checked within a deadline, closed at the end; limiter names resolved with did-you-mean. Stage: cli. */
-import type { Redis } from 'ioredis';
 import { FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
-import { awaitRedis, connect, resolveRedis } from '../redis/connect.js';
+import { awaitRedis, connect, type RedisClient, resolveRedis } from '../redis/connect.js';
 import {
   assertName,
   fleetKeys,
@@ -20,7 +19,7 @@ const CONNECT_DEADLINE_MS = 5000;
 const PREFIX_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
 
 export interface Session {
-  redis: Redis;
+  redis: RedisClient;
   /** Without its password. */
   url: string;
   prefix: string | undefined;

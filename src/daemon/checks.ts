@@ -1,5 +1,5 @@
 /** What liveness, readiness and health mean for this daemon. Stage: daemon. */
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../redis/connect.js';
 import type { HealthChecks } from '../report/http.js';
 import type { ManagedLimiter } from './limiter.js';
 import type { Loop } from './loop.js';
@@ -9,7 +9,7 @@ const PING_MS = 1000;
 
 export function healthChecks(daemon: {
   loop: Loop;
-  redis: Redis;
+  redis: RedisClient;
   policies: PolicyFiles;
   limiters: ReadonlyMap<string, ManagedLimiter>;
   closing: () => boolean;
@@ -42,7 +42,7 @@ export function healthChecks(daemon: {
   };
 }
 
-async function answers(redis: Redis): Promise<string | null> {
+async function answers(redis: RedisClient): Promise<string | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((ok) => {
     timer = setTimeout(ok, PING_MS, `no answer within ${PING_MS} ms`);

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { closest, third } from '../closest.js';
 import { FlyballError } from '../errors.js';
+import { CREDENTIAL_VARIABLES } from '../redis/credentials.js';
 import { DEFAULT_PREFIX } from '../redis/keys.js';
 
 export interface DaemonConfig {
@@ -61,13 +62,7 @@ const FIELDS = {
 } as const;
 
 /** Read by other parts of the product; known here so that a typing error is told from them. */
-const READ_ELSEWHERE = [
-  'FLYBALL_REDIS_USERNAME',
-  'FLYBALL_REDIS_PASSWORD',
-  'FLYBALL_REDIS_PASSWORD_FILE',
-  'FLYBALL_REDIS_SERVER',
-  'FLYBALL_DEBUG',
-];
+const READ_ELSEWHERE = [...CREDENTIAL_VARIABLES, 'FLYBALL_REDIS_SERVER', 'FLYBALL_DEBUG'];
 
 /** Variables that Kubernetes and Docker links inject for a service that is itself named `flyball`. */
 const INJECTED = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_|$)/;

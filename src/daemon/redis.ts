@@ -1,22 +1,26 @@
 /** The daemon's Redis: given or embedded, reached within a bounded wait, with what is unfit said aloud. Stage: daemon. */
-import type { Redis } from 'ioredis';
 import type { Logger } from '../log.js';
 import { redactUrl } from '../log.js';
 import {
   awaitRedis,
   connect,
+  type RedisClient,
   type RedisTarget,
   resolveDataDir,
   resolveRedis,
 } from '../redis/connect.js';
 import { startEmbeddedRedis } from '../redis/embedded.js';
+import { EVICTION_MEND, EVICTS, evictionRisk, infoField } from '../redis/eviction.js';
+import { masters } from '../redis/read-hashes.js';
 import type { DaemonConfig } from './config.js';
 
 /** How often the connection to an embedded server is looked at. */
 const WATCH_MS = 1000;
+/** How often evictions are looked for. */
+const EVICTED_EVERY_MS = 10_000;
 
 export interface DaemonRedis {
-  redis: Redis;
+  redis: RedisClient;
   /** Ends the connection, and the embedded server if this was its last user. */
   close(): Promise<void>;
 }
@@ -53,12 +57,13 @@ export async function openRedis(
       `Using Redis at ${redactUrl(target.url)}.`,
     );
   }
-  await warnOfEviction(redis, log);
+  const stopLooking = await warnOfEviction(redis, log);
   const stopWatching = revive === undefined ? () => {} : watchOver(redis, revive, log);
   return {
     redis,
     async close() {
       stopWatching();
+      stopLooking();
       const quit = redis.quit().then(
         () => true,
         () => false,
@@ -70,7 +75,7 @@ export async function openRedis(
 }
 
 /** A private server has nobody else: who uses it starts it again when it was killed. */
-function watchOver(redis: Redis, revive: () => Promise<void>, log: Logger): () => void {
+function watchOver(redis: RedisClient, revive: () => Promise<void>, log: Logger): () => void {
   let reviving = false;
   let told = false;
   const timer = setInterval(async () => {
@@ -90,14 +95,38 @@ function watchOver(redis: Redis, revive: () => Promise<void>, log: Logger): () =
   return () => clearInterval(timer);
 }
 
-/** Params have no TTL, so only an `allkeys-*` policy can throw them away. */
-async function warnOfEviction(redis: Redis, log: Logger): Promise<void> {
-  const memory = await redis.info('memory').catch(() => '');
-  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
-  if (!policy?.startsWith('allkeys')) return;
+/** Said at the start, and whenever a server has thrown keys away since: each is a limit that was forgotten. */
+async function warnOfEviction(redis: RedisClient, log: Logger): Promise<() => void> {
+  const evicted = new Map<string, number>();
+  async function look(first: boolean): Promise<void> {
+    for (const server of masters(redis)) {
+      const { host = '', port = '', path } = server.options;
+      const address = path ?? `${host}:${port}`;
+      const info = await server.info('memory', 'stats').catch(() => '');
+      if (first) warnOfPolicy(infoField(info, 'maxmemory_policy') ?? '', address, log);
+      const keys = Number(infoField(info, 'evicted_keys') ?? Number.NaN);
+      const before = evicted.get(address);
+      if (before !== undefined && keys > before) {
+        log.warn(
+          { event: 'redis_evicted', address, keys: keys - before },
+          `Redis at ${address} has evicted ${keys - before} keys: its memory is full, and limits may have been forgotten. Give it more, or another server to Flyball.`,
+        );
+      }
+      if (!Number.isNaN(keys)) evicted.set(address, keys);
+    }
+  }
+  await look(true);
+  const timer = setInterval(() => void look(false), EVICTED_EVERY_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+function warnOfPolicy(policy: string, address: string, log: Logger): void {
+  const risk = evictionRisk(policy);
+  if (risk === 'none') return;
   log.warn(
-    { event: 'redis_eviction', policy },
-    `Redis evicts by ${policy}: params, audit log and policies can be thrown away when memory is short. Set maxmemory-policy to noeviction or volatile-ttl.`,
+    { event: 'redis_eviction', policy, address },
+    `Redis evicts by ${policy}: ${EVICTS[risk]} can be thrown away when memory is short. ${EVICTION_MEND}`,
   );
 }
 

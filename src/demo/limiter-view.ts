@@ -1,17 +1,17 @@
 /** The demo's eye on the limiter: what is in force now, its audit entries, and whether they verify. Stage: demo. */
-import type { Redis } from 'ioredis';
 import { readParams } from '../actuate/actuator.js';
 import { readEntries, type StoredEntry, type VerifyReport, verifyAudit } from '../actuate/audit.js';
 import { FlyballError } from '../errors.js';
 import { effective } from '../redis/effective.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import type { RedisClient } from '../redis/run-script.js';
 import type { LimiterView } from './play.js';
 
 export const LIMITER = 'checkout';
 const ADOPT_DEADLINE_MS = 20_000;
 
 export async function readLimiter(
-  redis: Redis,
+  redis: RedisClient,
   address: LimiterAddress,
 ): Promise<LimiterView | null> {
   const { params, nowUs } = await readParams(redis, address);
@@ -21,7 +21,7 @@ export async function readLimiter(
 }
 
 /** Resolves when a daemon has adopted the policy. */
-export async function awaitAdopted(redis: Redis, address: LimiterAddress): Promise<void> {
+export async function awaitAdopted(redis: RedisClient, address: LimiterAddress): Promise<void> {
   const giveUpAt = performance.now() + ADOPT_DEADLINE_MS;
   while ((await readLimiter(redis, address)) === null) {
     if (performance.now() > giveUpAt) {
@@ -36,7 +36,7 @@ export async function awaitAdopted(redis: Redis, address: LimiterAddress): Promi
 
 /** All changes, oldest first, and the proof of the whole log. */
 export async function readAudit(
-  redis: Redis,
+  redis: RedisClient,
   address: LimiterAddress,
 ): Promise<{ changes: StoredEntry[]; verify: VerifyReport }> {
   const { entries } = await readEntries(redis, address, { kind: 'change', limit: 10_000 });
@@ -47,7 +47,7 @@ export async function readAudit(
 }
 
 /** On a Redis that is not the demo's own, an earlier demo may have left its limiter behind. */
-export async function forgetLimiter(redis: Redis, address: LimiterAddress): Promise<void> {
+export async function forgetLimiter(redis: RedisClient, address: LimiterAddress): Promise<void> {
   const k = limiterKeys(address);
   await redis.del(k.params, k.bucket, k.inFlight, k.audit, k.lease, k.state, k.status, k.policy);
 }

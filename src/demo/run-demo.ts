@@ -1,10 +1,9 @@
 /** The whole demo: starts every piece, measures the knee, plays the story twice, reads the audit log, ends it all. Stage: demo. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Redis } from 'ioredis';
 import type { StoredEntry, VerifyReport } from '../actuate/audit.js';
 import { createLog } from '../log.js';
-import { awaitRedis, connect } from '../redis/connect.js';
+import { awaitRedis, connect, type RedisClient } from '../redis/connect.js';
 import { startEmbeddedRedis } from '../redis/embedded.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { claimFolder, releaseFolder } from './data-folder.js';
@@ -95,7 +94,7 @@ interface Pieces {
   processes: Processes;
   stage: Stage;
   database: CheckoutDatabase;
-  redis: Redis;
+  redis: RedisClient;
   address: LimiterAddress;
   daemonEnv: Record<string, string>;
 }

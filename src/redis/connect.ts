@@ -1,12 +1,25 @@
 /** One place that opens connections to Redis, with limits on every wait. Stage: all that touch Redis. */
+import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import { FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
 import { VERSION } from '../version.js';
+import { createCluster } from './cluster.js';
+import {
+  environmentAuth,
+  environmentTls,
+  sentinelAuth,
+  type TlsFiles,
+  tlsFault,
+  unusedTlsSetting,
+} from './credentials.js';
 import { embeddedConnector } from './embedded-connector.js';
-import { environmentAuth, parseRedisUrl, type ResolveOptions, resolveRedis } from './locate.js';
+import { type RedisTarget, type ResolveOptions, resolveRedis } from './locate.js';
+import type { RedisClient } from './run-script.js';
+import { parseRedisUrl, type RedisPlace } from './url.js';
 
 export { type RedisTarget, resolveDataDir, resolveRedis } from './locate.js';
+export type { RedisClient } from './run-script.js';
 
 export type ConnectionRole = 'daemon' | 'cli' | 'sdk' | 'demo';
 
@@ -33,6 +46,9 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** Below one second, so that a Redis that is back is used within a second. */
 const MAX_RECONNECT_MS = 800;
 
+/** What goes wrong on the way to a server, besides what its commands answer. */
+const FAULTS = ['error', 'node error', 'sentinelError'];
+
 /** A command that was under way when the connection broke is failed, not sent again: it may have taken effect. */
 const NEVER_TWICE: RedisOptions = {
   maxRetriesPerRequest: 0,
@@ -50,47 +66,126 @@ const HOT_PATH: RedisOptions = {
 const PATIENT: RedisOptions = {
   ...NEVER_TWICE,
   commandTimeout: COMMAND_TIMEOUT_MS,
+  // A server that was cut off without a word keeps its connection for a quarter of an hour else.
+  socketTimeout: COMMAND_TIMEOUT_MS + 1_000,
 };
 
-/** A connection that is being opened; it never throws, and reconnects by itself until `quit` or `disconnect`. */
-export function connect(options: ConnectOptions): Redis {
-  const redis = new Redis({
-    ...(options.embeddedIn === undefined
-      ? placeOf(options)
-      : { Connector: embeddedConnector(options.embeddedIn) }),
+/**
+ * A connection that is being opened: to one server, to the master that Sentinel names, or to a Cluster. It reconnects
+ * by itself until `quit` or `disconnect`. Throws only for a setting that cannot be used.
+ */
+export function connect(options: ConnectOptions): RedisClient {
+  const redis = open(options);
+  // First of all listeners, since the error of a failed handshake carries its arguments, the password among them.
+  for (const event of FAULTS) redis.on(event, forgetCommand);
+  return redis;
+}
+
+function forgetCommand(error: Error & { command?: unknown; lastNodeError?: Error }): void {
+  if (error.command) Object.defineProperty(error, 'command', { value: undefined });
+  if (error.lastNodeError) forgetCommand(error.lastNodeError);
+}
+
+function open(options: ConnectOptions): RedisClient {
+  const common: RedisOptions = {
     ...(options.hotPath ? HOT_PATH : PATIENT),
     connectionName: `flyball-${options.name}/${VERSION}`,
     // CLIENT SETINFO would need one more right in the ACL, and tells nothing that the name does not.
     disableClientInfo: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    retryStrategy: (attempt) => Math.min(50 * attempt, MAX_RECONNECT_MS),
     // A demoted master answers READONLY for ever on the old connection: make a new one.
     reconnectOnError: (error) => error.message.includes('READONLY'),
-  });
-  // First of all listeners, since the error of a failed handshake carries its arguments, the password among them.
-  redis.on('error', (error: Error & { command?: unknown }) => {
-    if (error.command) Object.defineProperty(error, 'command', { value: undefined });
-  });
-  return redis;
-}
-
-function placeOf(options: ConnectOptions): RedisOptions {
+  };
+  if (options.embeddedIn !== undefined) {
+    const Connector = embeddedConnector(options.embeddedIn);
+    return new Redis({ ...common, Connector, retryStrategy: retryMs });
+  }
+  const env = options.env ?? process.env;
   const target = resolveRedis(options);
   const place = parseRedisUrl(target.url);
-  if (place.password || target.source === 'embedded') return place;
-  return { ...environmentAuth(options.env ?? process.env), ...place };
+  const { username, password, db } = place;
+  const server: RedisOptions = {
+    ...common,
+    ...(password || target.source === 'embedded' ? {} : environmentAuth(env)),
+    ...(username && { username }),
+    ...(password && { password }),
+    ...(place.kind === 'cluster' ? {} : { db }),
+  };
+  const tls = tlsOf(place, target, env);
+  if (place.kind === 'cluster') {
+    return createCluster({
+      nodes: place.nodes,
+      node: tls === undefined ? server : { ...server, tls },
+      retryMs,
+      commandTimeoutMs: options.hotPath ? undefined : COMMAND_TIMEOUT_MS,
+    });
+  }
+  if (place.kind === 'sentinel') {
+    return new Redis({ ...server, retryStrategy: retryMs, ...sentinelOptions(place, tls, env) });
+  }
+  const { host, port, path } = place;
+  const at = path === undefined ? { host, port } : { path };
+  return new Redis({
+    ...server,
+    ...at,
+    retryStrategy: retryMs,
+    ...(tls && { tls }),
+  } as RedisOptions);
+}
+
+function retryMs(attempt: number): number {
+  return Math.min(50 * attempt, MAX_RECONNECT_MS);
+}
+
+/** Which server a Sentinel's master is changes: whoever tells of it is asked, and listened to. */
+function sentinelOptions(
+  place: RedisPlace & { kind: 'sentinel' },
+  tls: TlsFiles | undefined,
+  env: NodeJS.ProcessEnv,
+): RedisOptions {
+  const { username, password } = sentinelAuth(env);
+  return {
+    sentinels: place.sentinels,
+    name: place.master,
+    ...(username && { sentinelUsername: username }),
+    ...(password && { sentinelPassword: password }),
+    sentinelRetryStrategy: retryMs,
+    sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+    // A master that hangs keeps its connections; Sentinel says at once when another has taken its place.
+    failoverDetector: true,
+    sentinelReconnectStrategy: retryMs,
+    ...(tls && { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }),
+  };
+}
+
+function tlsOf(
+  place: RedisPlace,
+  target: RedisTarget,
+  env: NodeJS.ProcessEnv,
+): TlsFiles | undefined {
+  if (!place.tls) {
+    const unused = target.source === 'environment' ? unusedTlsSetting(env) : undefined;
+    if (unused === undefined) return undefined;
+    throw tlsFault(
+      `${unused} is set, but FLYBALL_REDIS_URL is ${redactUrl(target.url)}, which is not encrypted. Begin the URL with rediss, or unset ${unused}.`,
+    );
+  }
+  const host = place.kind === 'single' ? place.host : undefined;
+  // An address is no name: it is checked against the certificate, and not sent as one.
+  const servername = host !== undefined && isIP(host) === 0 ? { servername: host } : {};
+  return { ...servername, ...environmentTls(env) };
 }
 
 /** Wait until Redis answers, at most `deadlineMs`; the error names the address and the last fault seen. */
 export async function awaitRedis(
-  redis: Redis,
+  redis: RedisClient,
   options: { url: string; deadlineMs: number },
 ): Promise<void> {
   let fault = 'no answer';
   const seen = (error: Error) => {
     fault = error.message;
   };
-  redis.on('error', seen);
+  for (const event of FAULTS) redis.on(event, seen);
   const giveUpAt = performance.now() + options.deadlineMs;
   try {
     for (;;) {
@@ -117,7 +212,7 @@ export async function awaitRedis(
       await pause(Math.min(100, Math.max(0, giveUpAt - performance.now())));
     }
   } finally {
-    redis.off('error', seen);
+    for (const event of FAULTS) redis.off(event, seen);
   }
   throw new FlyballError(
     'FLYBALL_E_REDIS_UNREACHABLE',

@@ -1,9 +1,8 @@
-/** Which Redis is meant, and its URL as connection options; reads files and environment only. Stage: all that touch Redis. */
+/** Which Redis is meant; reads files and environment only. Stage: all that touch Redis. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { RedisOptions } from 'ioredis';
 import { FlyballError } from '../errors.js';
-import { redactUrl } from '../log.js';
+import { parseRedisUrl } from './url.js';
 
 /** Where the private Redis and other files of this folder's Flyball live, unless FLYBALL_DATA_DIR says otherwise. */
 export const DEFAULT_DATA_DIR = '.flyball';
@@ -19,7 +18,7 @@ export interface RedisTarget {
 }
 
 export interface ResolveOptions {
-  /** `redis://`, `rediss://` or `unix:///path`; leads over the environment. */
+  /** Any form that `parseRedisUrl` knows; leads over the environment. */
   url?: string | undefined;
   /** Folder of `redis.json`. Default: FLYBALL_DATA_DIR, else `./.flyball`. */
   dataDir?: string | undefined;
@@ -73,69 +72,7 @@ export function readRedisFile(dataDir: string): RedisFile | null {
   }
 }
 
-/** URL → host, port, path, TLS, database, user and password. A fault names the URL without its password. */
-export function parseRedisUrl(url: string): RedisOptions {
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch {
-    throw badUrl(url, 'is not a URL');
-  }
-  const auth = {
-    ...(parsed.username && { username: decodeURIComponent(parsed.username) }),
-    ...(parsed.password && { password: decodeURIComponent(parsed.password) }),
-  };
-  if (parsed.protocol === 'unix:') {
-    const path = decodeURIComponent(parsed.pathname);
-    if (!path.startsWith('/') || path.length < 2) throw badUrl(url, 'has no absolute socket path');
-    return { ...auth, path, db: database(url, parsed.searchParams.get('db') ?? '') };
-  }
-  if (parsed.protocol !== 'redis:' && parsed.protocol !== 'rediss:') {
-    throw badUrl(url, `begins with ${parsed.protocol}//`);
-  }
-  const host = parsed.hostname.replace(/^\[|\]$/g, '');
-  if (!host) throw badUrl(url, 'names no host');
-  return {
-    ...auth,
-    host,
-    port: parsed.port ? Number(parsed.port) : 6379,
-    db: database(url, parsed.pathname.replace(/^\//, '')),
-    ...(parsed.protocol === 'rediss:' && { tls: { servername: host } }),
-  };
-}
-
-/** User and password from the environment, for a URL that carries none. */
-export function environmentAuth(env: NodeJS.ProcessEnv): RedisOptions {
-  const file = env.FLYBALL_REDIS_PASSWORD_FILE;
-  let password = env.FLYBALL_REDIS_PASSWORD;
-  if (!password && file) {
-    try {
-      password = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
-    } catch (cause) {
-      throw new FlyballError(
-        'FLYBALL_E_REDIS_PASSWORD_FILE',
-        `FLYBALL_REDIS_PASSWORD_FILE is ${JSON.stringify(file)}, which cannot be read (${(cause as NodeJS.ErrnoException).code}). Give a readable file that holds the password alone.`,
-      );
-    }
-  }
-  if (!password) return {};
-  return { password, ...(env.FLYBALL_REDIS_USERNAME && { username: env.FLYBALL_REDIS_USERNAME }) };
-}
-
 function checked(target: RedisTarget): RedisTarget {
   parseRedisUrl(target.url);
   return target;
-}
-
-function database(url: string, text: string): number {
-  if (text === '') return 0;
-  if (!/^\d{1,5}$/.test(text)) throw badUrl(url, `names database ${JSON.stringify(text)}`);
-  return Number(text);
-}
-
-function badUrl(url: string, fault: string): FlyballError {
-  return new FlyballError(
-    'FLYBALL_E_REDIS_URL',
-    `Redis URL ${JSON.stringify(redactUrl(url))} ${fault}. Use redis://host:port/db, rediss://host:port/db or unix:///path/to/socket.`,
-  );
 }

@@ -1,6 +1,7 @@
 /** Reads what the services reported since the last tick, each count once, however late its flush came. Stage: sense. */
 import type { Clock } from '../clock.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { readHashes } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/scripts.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
 import { DeadlineError, within } from './deadline.js';
@@ -52,27 +53,25 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
   let countedMs: number | null = null;
 
   async function look(): Promise<Look> {
-    const nowMs = last === null ? await redisTime(redis) : expected(last);
+    const nowMs = last === null ? await redisTime() : expected(last);
     // A sender's idea of Redis time may be a little ahead.
     const newest = Math.floor(nowMs / 1000) + 1;
     const oldest = Math.max(
       Math.floor((last?.nowMs ?? nowMs) / 1000) - LATE_SECONDS,
       newest - TELEMETRY_TTL_MS / 1000,
     );
-    const pipeline = redis.pipeline().time();
-    for (let second = oldest; second <= newest; second++) pipeline.hgetall(keys.telemetry(second));
+    const names: string[] = [];
+    for (let second = oldest; second <= newest; second++) names.push(keys.telemetry(second));
     const monotonicMs = clock.monotonicMs();
-    const replies = (await pipeline.exec()) ?? [];
-    for (const [error] of replies) if (error) throw error;
-    const [time, ...hashes] = replies.map(([, value]) => value);
+    const { hashes, nowUs } = await readHashes(redis, keys, names);
     const seconds = new Map<number, SecondFields>();
-    hashes.forEach((fields, i) => {
-      const found = fields as SecondFields;
+    hashes.forEach((found, i) => {
       if (Object.keys(found).length > 0) seconds.set(oldest + i, found);
     });
-    return { nowMs: milliseconds(time), monotonicMs, seconds };
+    return { nowMs: nowUs / 1000, monotonicMs, seconds };
   }
 
+  const redisTime = async () => (await readHashes(redis, keys, [])).nowUs / 1000;
   const expected = (of: Look) => of.nowMs + clock.monotonicMs() - of.monotonicMs;
 
   function readingOf(seen: Look): TelemetryReading | Missing {
@@ -138,15 +137,6 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       }
     },
   };
-}
-
-async function redisTime(redis: RedisClient): Promise<number> {
-  return milliseconds(await redis.time());
-}
-
-function milliseconds(time: unknown): number {
-  const [seconds, micros] = (time as [unknown, unknown]).map(Number);
-  return seconds! * 1000 + micros! / 1000;
 }
 
 function reasonOf(error: unknown): Missing['reason'] {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GENESIS_HASH } from '../../src/redis/calls.js';
-import { awaitRedis, connect } from '../../src/redis/connect.js';
+import { awaitRedis, connect, type RedisClient } from '../../src/redis/connect.js';
 import { functionsLibrary, loadFunctions } from '../../src/redis/functions.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { heartbeat, inFlight, lease, note, take } from '../../src/redis/scripts.js';
@@ -20,8 +20,8 @@ const plain = limiterKeys({ name: 'checkout' });
 const grouped = limiterKeys({ name: 'refund', group: 'payments' });
 const dir = mkdtempSync(join(tmpdir(), 'flyball-acl-'));
 let server: ChildProcess;
-let service: Redis;
-let daemon: Redis;
+let service: RedisClient;
+let daemon: RedisClient;
 
 beforeAll(async () => {
   const port = await freePort();
@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 /** `ok`, or the first word of the refusal. */
-const tried = (redis: Redis, ...[name, ...args]: [string, ...(string | number)[]]) =>
+const tried = (redis: RedisClient, ...[name, ...args]: [string, ...(string | number)[]]) =>
   redis.call(name, ...args).then(
     () => 'ok',
     (error: Error) =>
@@ -68,7 +68,7 @@ const tried = (redis: Redis, ...[name, ...args]: [string, ...(string | number)[]
   );
 /** The same inside a script that names the key, as a caller who writes his own scripts would. */
 const inScript = (
-  redis: Redis,
+  redis: RedisClient,
   ...[name, key, ...args]: [string, string, ...(string | number)[]]
 ) => tried(redis, 'EVAL', `return redis.call('${name}', KEYS[1], unpack(ARGV))`, 1, key, ...args);
 
@@ -255,7 +255,7 @@ test('a daemon writes all of it, and nothing outside', async () => {
 });
 
 test('nobody enters without a name', async () => {
-  const { port } = daemon.options;
+  const { port } = (daemon as Redis).options;
   const redis = connect({ url: `redis://127.0.0.1:${port}`, name: 'cli' });
   try {
     expect(await redis.get('x').catch((error: Error) => error.message)).toMatch(/NOAUTH|NOPERM/);

@@ -1,16 +1,15 @@
 /** Connections against a real server: name, password kept out of errors, hot path fails at once, bounded waits. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { awaitRedis, connect } from '../../src/redis/connect.js';
+import { awaitRedis, connect, type RedisClient } from '../../src/redis/connect.js';
 import { VERSION } from '../../src/version.js';
 import { freePort, startRedis, type TestRedis } from '../support/redis-server.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 let server: TestRedis;
-const open: Redis[] = [];
-const track = (redis: Redis) => {
+const open: RedisClient[] = [];
+const track = (redis: RedisClient) => {
   open.push(redis);
   return redis;
 };

@@ -2,12 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { verifyAudit } from '../../src/actuate/audit.js';
 import { connect } from '../../src/redis/connect.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { readRedisFile } from '../../src/redis/locate.js';
+import type { RedisClient } from '../../src/redis/run-script.js';
 import { cli } from '../support/cli-run.js';
 import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
 import { serversOf } from '../support/embedded.js';
@@ -15,7 +15,7 @@ import { serversOf } from '../support/embedded.js';
 const keys = limiterKeys({ name: 'checkout' });
 let setup: DaemonSetup;
 let dataDir: string;
-let redis: Redis | undefined;
+let redis: RedisClient | undefined;
 
 beforeEach(() => {
   setup = daemonSetup(null);

@@ -1,10 +1,11 @@
 /** A write whose reply is lost takes effect once, and its writer learns that it did. */
-import type { Redis } from 'ioredis';
+
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readParams, write, writeNote } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { applyVerb } from '../../src/actuate/verbs/apply.js';
 import { pin } from '../../src/actuate/verbs/pin.js';
+import type { RedisClient } from '../../src/redis/connect.js';
 import { awaitRedis, connect } from '../../src/redis/connect.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { type LossyProxy, startLossyProxy } from '../support/lossy-proxy.js';
@@ -15,7 +16,7 @@ const address = { name: 'checkout' };
 const keys = limiterKeys(address);
 let server: TestRedis;
 let proxy: LossyProxy;
-let redis: Redis;
+let redis: RedisClient;
 
 beforeEach(async () => {
   server = await startRedis();
