@@ -16,6 +16,7 @@ export { type Problem, problemOf, statusOf } from './enforce/problem.js';
 export type { Outcome, OutcomeInfo } from './enforce/recorder.js';
 export { LATENCY_EDGES_MS, type LimiterStats } from './enforce/stats.js';
 export type { Attributes } from './enforce/subject-template.js';
+export type { TakeSpan, TakeTracer } from './enforce/tracing.js';
 export type { LimiterWarning } from './enforce/warnings.js';
 export {
   type ErrorCode,

@@ -72,6 +72,11 @@ const LIMIT_OF: Partial<Record<DecisionReason, LimitName>> = {
   redis_away: 'redis',
 };
 
+/** The limit that a reason of denial names. */
+export function limitOf(reason: DecisionReason): LimitName | null {
+  return LIMIT_OF[reason] ?? null;
+}
+
 export class Decision implements TakeDecision {
   readonly allowed: boolean;
   readonly wouldAllow: boolean;
@@ -124,7 +129,7 @@ export class Decision implements TakeDecision {
   }
 
   get limit(): LimitName | null {
-    return this.wouldAllow ? null : (LIMIT_OF[this.reason] ?? null);
+    return this.wouldAllow ? null : limitOf(this.reason);
   }
 
   note(info: OutcomeInfo): void {

@@ -19,6 +19,7 @@ import type { TakeWish } from './pending-take.js';
 import { codeOf, type Outcome } from './recorder.js';
 import type { LimiterStats } from './stats.js';
 import type { Attributes, KnownAttributes } from './subject-template.js';
+import { traced } from './tracing.js';
 import { createWiring } from './wiring.js';
 
 export interface TakeOptions {
@@ -79,7 +80,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     options,
     `${process.pid.toString(36)}-${randomBytes(5).toString('hex')}`,
   );
-  const { resolved, decider, inFlight, view, stats, pool, warn, adopted } = wired;
+  const { resolved, decider, inFlight, view, stats, pool, warn, adopted, tracing } = wired;
   const template = () => adopted.template ?? resolved.template;
   let closing: Promise<void> | null = null;
 
@@ -95,7 +96,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
   /** Not async: a promise round a promise would cost each take three more turns. */
   function take(subject?: string | null, options?: TakeOptions): Promise<TakeDecision> {
     try {
-      return decider.decide(checked(subject, options));
+      const wish = checked(subject, options);
+      const { tracer } = tracing;
+      if (tracer === null) return decider.decide(wish);
+      return traced(tracer, resolved.name, wish.cost, () => decider.decide(wish));
     } catch (error) {
       return Promise.reject(error);
     }

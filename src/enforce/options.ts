@@ -13,6 +13,7 @@ import {
   show,
 } from './arguments.js';
 import { compileSubject, type SubjectTemplate } from './subject-template.js';
+import type { TakeTracer } from './tracing.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -60,6 +61,11 @@ export interface LimiterOptions extends AlgorithmOptions {
    */
   topSubjects?: boolean;
   /**
+   * Makes a span of each take. Default: the tracer of the OpenTelemetry SDK that this process has started, if any;
+   * false: no spans.
+   */
+  tracer?: TakeTracer | false;
+  /**
    * Hold each request's place under the in-flight cap in Redis: exact for a cap smaller than the fleet, at one more
    * call a turn. All services of the limiter must say so alike: places and shares do not know of each other.
    */
@@ -93,6 +99,7 @@ export interface ResolvedOptions {
   onRedisError: OnRedisError;
   denyCache: boolean;
   topSubjects: boolean;
+  tracer: TakeTracer | false | undefined;
   exact: boolean;
   completions: boolean;
   abandonedAfterMs: number;
@@ -116,6 +123,7 @@ const KNOWN = new Set<string>([
   'cells',
   'denyCache',
   'topSubjects',
+  'tracer',
   'exact',
   'completions',
   'abandonedAfterMs',
@@ -162,6 +170,7 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
     onRedisError,
     denyCache: options.denyCache ?? true,
     topSubjects: options.topSubjects ?? true,
+    tracer: options.tracer,
     exact: options.exact ?? false,
     completions: (options.completions ?? false) || options.exact === true,
     abandonedAfterMs: checkDuration(

