@@ -14,9 +14,20 @@ export { createLimiter, type Limiter } from './enforce/limiter.js';
 export type { LimiterOptions } from './enforce/options.js';
 export { type Problem, problemOf, statusOf } from './enforce/problem.js';
 export type { Outcome, OutcomeInfo } from './enforce/recorder.js';
+export type { RouteEntry } from './enforce/route-table.js';
+export {
+  createRoutes,
+  type RouteMatch,
+  type RouteRequest,
+  type Routes,
+  type RoutesOptions,
+} from './enforce/routes.js';
 export { LATENCY_EDGES_MS, type LimiterStats } from './enforce/stats.js';
 export type { Attributes } from './enforce/subject-template.js';
 export type { TakeSpan, TakeTracer } from './enforce/tracing.js';
+export { type TakeAll, takeAll } from './enforce/take-all.js';
+export type { TakeAllOptions, TakeAllWish } from './enforce/take-all-checks.js';
+export type { TakeAllDecision } from './enforce/take-all-decision.js';
 export type { LimiterWarning } from './enforce/warnings.js';
 export {
   type ErrorCode,

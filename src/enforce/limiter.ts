@@ -14,9 +14,10 @@ import {
   type OnRedisError,
 } from './arguments.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
+import { keepParts } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
 import type { TakeWish } from './pending-take.js';
-import { codeOf, type Outcome } from './recorder.js';
+import { codeOf, outcomeOf } from './recorder.js';
 import type { LimiterStats } from './stats.js';
 import type { Attributes, KnownAttributes } from './subject-template.js';
 import { traced } from './tracing.js';
@@ -67,6 +68,8 @@ export interface Limiter {
   ready(): Promise<void>;
   /** Numbers in force as last seen, else those that were given, else null. Subject rate -1: no subject bucket. */
   numbers(): (FallbackNumbers & { mode: Mode }) | null;
+  /** The window of the algorithm in use, whose limit is rate × window; 0: a bucket with its capacity. */
+  readonly windowMs: number;
   stats(): LimiterStats;
   /** Tell the operator through `onWarning`, at most once a minute for each code. */
   warn(code: string, message: string): void;
@@ -117,7 +120,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return { subject: subject ?? null, cost, priority, onRedisError, signal };
   }
 
-  return {
+  const limiter: Limiter = {
     name: resolved.name,
     take,
     async run(subject, fn, options) {
@@ -148,6 +151,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     expectCompletions: () => inFlight.setReports(),
     get attributes() {
       return template()?.attributes.filter((name) => name !== 'ip') ?? [];
+    },
+    get windowMs() {
+      return (adopted.algorithm ?? resolved.terms)?.windowMs ?? 0;
     },
     ready: () => adopted.firstRead(),
     subjectFor(attributes, given) {
@@ -186,16 +192,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return closing;
     },
   };
+  return keepParts(limiter, wired);
 }
 
 function inForceOf(current: InForce | null): LimiterStats['inForce'] {
   if (current === null) return null;
   const { epoch, revision, state, mode } = current;
   return { epoch, revision, state, mode };
-}
-
-function outcomeOf(error: unknown): Outcome {
-  const name = (error as { name?: unknown } | null | undefined)?.name;
-  if (name === 'AbortError') return 'cancelled';
-  return name === 'TimeoutError' ? 'timed_out' : 'failed';
 }

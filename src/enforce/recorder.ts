@@ -141,3 +141,10 @@ export function codeOf(error: unknown): string | undefined {
   if (error instanceof Error && error.name !== 'Error') return error.name;
   return typeof code === 'number' ? String(code) : undefined;
 }
+
+/** How a call ended that threw `error`. */
+export function outcomeOf(error: unknown): Outcome {
+  const name = (error as { name?: unknown } | null | undefined)?.name;
+  if (name === 'AbortError') return 'cancelled';
+  return name === 'TimeoutError' ? 'timed_out' : 'failed';
+}

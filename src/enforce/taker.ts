@@ -22,6 +22,11 @@ const SPLIT_AT = 64;
 const RETURN_SHARE = 0.16;
 const RETURN_MAX_MS = 8;
 
+/** What of a deadline is left for the way back. */
+export function returnMsOf(deadlineMs: number): number {
+  return Math.min(RETURN_MAX_MS, deadlineMs * RETURN_SHARE);
+}
+
 /**
  * A take that waits for its answer. One object and two calls instead of promises within promises: with hundreds
  * under way, what a take allocates is most of what it costs.
@@ -59,7 +64,7 @@ export interface TakerOptions {
 
 export function createTaker(options: TakerOptions): Taker {
   const { redis, finder, time, view, stats, clock, deadlineMs } = options;
-  const returnMs = Math.min(RETURN_MAX_MS, deadlineMs * RETURN_SHARE);
+  const returnMs = returnMsOf(deadlineMs);
   let queue: Pending[] = [];
   let deadlineAtMs = 0;
   let underWay = 0;

@@ -143,7 +143,9 @@ export function createWiring(options: LimiterOptions, processId: string) {
   // Learns Redis time, numbers and share before the first request needs them.
   void shares.refresh(clock.monotonicMs() + Math.max(deadlineMs, CLOSE_MS));
 
+  let closed = false;
   async function close() {
+    closed = true;
     clearTimeout(timer);
     adopted.close();
     if (link.up) {
@@ -156,8 +158,15 @@ export function createWiring(options: LimiterOptions, processId: string) {
   }
 
   return {
+    ...parts,
     resolved,
     decider,
+    shares,
+    denials,
+    recorder,
+    terms,
+    serviceTime,
+    finish,
     inFlight,
     view,
     stats,
@@ -167,6 +176,9 @@ export function createWiring(options: LimiterOptions, processId: string) {
     adopted,
     onRedisError,
     tracing,
+    get closed() {
+      return closed;
+    },
     close,
   };
 }

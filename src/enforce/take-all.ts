@@ -1,0 +1,181 @@
+/** Takes of several limiters of one group, decided at once: all admit and all are charged, or none is. Stage: enforce. */
+import { FlyballError } from '../errors.js';
+import { checkFunction, costRefused } from './arguments.js';
+import { Decision, FlyballDeniedError } from './decision.js';
+import type { Limiter } from './limiter.js';
+import type { TakeWish } from './pending-take.js';
+import { codeOf, outcomeOf } from './recorder.js';
+import { createSetAsker, type SetAnswer } from './take-all-asker.js';
+import {
+  checkMembers,
+  readWishes,
+  type TakeAllOptions,
+  type TakeAllWish,
+} from './take-all-checks.js';
+import { SetDecision, type TakeAllDecision } from './take-all-decision.js';
+import { bystander, type Held, overCap, placeOf, verdictOf } from './take-all-member.js';
+
+export interface TakeAll {
+  /** The limiters' names, in order. */
+  readonly names: readonly string[];
+  /**
+   * Take from all or from none, in one call. `wishes` by limiter name; who is not named gives one token of its total.
+   * Resolves and rejects as `Limiter.take` does. Call `done` on what was admitted.
+   */
+  take(
+    wishes?: Readonly<Record<string, TakeAllWish>>,
+    options?: TakeAllOptions,
+  ): Promise<TakeAllDecision>;
+  /** As `Limiter.run`: denied, it rejects with `FlyballDeniedError` and calls nothing. */
+  run<T>(
+    wishes: Readonly<Record<string, TakeAllWish>> | undefined,
+    fn: (decision: TakeAllDecision) => T | Promise<T>,
+    options?: TakeAllOptions,
+  ): Promise<T>;
+  /** A self-test for the start: rejects when by Redis the limiters lie in different groups, or keep no buckets. */
+  ready(): Promise<void>;
+}
+
+/**
+ * Create once, beside the limiters: `const checkout = takeAll([global, tenant, user])`. They share a `group`, a Redis
+ * client and the token bucket. They stay yours: take from each by itself too, and close each.
+ */
+export function takeAll(limiters: readonly Limiter[]): TakeAll {
+  const members = checkMembers(limiters);
+  const names = members.map(({ resolved }) => resolved.name);
+  const { clock } = members[0]!;
+  const deadlineMs = Math.min(...members.map((each) => each.deadlineMs));
+  const asker = createSetAsker(members, deadlineMs);
+
+  function release(held: readonly (Held | Decision)[]): void {
+    for (const [i, each] of held.entries()) {
+      if (!(each instanceof Decision) && each.slot) members[i]!.inFlight.release(each.slot);
+    }
+  }
+
+  async function decide(wishes: TakeWish[], signal?: AbortSignal): Promise<TakeAllDecision> {
+    const startedMs = clock.monotonicMs();
+    const known = members.map(({ link, denials, decider }, i) => {
+      const denial = link.up ? denials.find(wishes[i]!, startedMs) : null;
+      return denial && decider.steps.repeated(denial, wishes[i]!);
+    });
+    if (known.some(Boolean)) return conclude(known, wishes, startedMs);
+
+    const places = await Promise.all(
+      members.map((each, i) => placeOf(each, wishes[i]!, startedMs)),
+    );
+    const refused = places.map((each) => (each instanceof Decision ? each : null));
+    if (refused.some(Boolean)) {
+      release(places);
+      return conclude(refused, wishes, startedMs);
+    }
+    const held = places as Held[];
+    try {
+      const up = members.every(({ link }) => link.up);
+      const asked = up ? asker.ask(wishes, startedMs + deadlineMs) : null;
+      const answer = asked && (await unlessAborted(asked, signal));
+      const bad = answer?.answers.findIndex(({ reason }) => reason === 'bad_cost') ?? -1;
+      if (bad >= 0) throw costRefused(wishes[bad]!.cost);
+      const decisions = answer
+        ? byRedis(wishes, held, answer, startedMs)
+        : withoutRedis(wishes, held);
+      return conclude(decisions, wishes, startedMs);
+    } catch (error) {
+      release(held);
+      throw error;
+    }
+  }
+
+  function byRedis(wishes: TakeWish[], held: Held[], said: SetAnswer, startedMs: number) {
+    const all = said.answers.every(
+      ({ allowed }, i) => allowed || said.inForce[i]!.mode === 'shadow',
+    );
+    return members.map((member, i) => {
+      const [answer, inForce] = [said.answers[i]!, said.inForce[i]!];
+      const verdict = verdictOf(member, wishes[i]!, held[i]!, { answer, inForce, all, startedMs });
+      return all && held[i]!.overCap ? overCap(member, held[i]!, verdict) : verdict;
+    });
+  }
+
+  /** Each by its own choice of what to do then; what one process has taken here is given back if another denies. */
+  function withoutRedis(wishes: TakeWish[], held: Held[]): Decision[] {
+    const alone = members.map((member, i) =>
+      member.decider.steps.without(wishes[i]!, held[i]!.slot),
+    );
+    if (alone.every(({ allowed }) => allowed)) return alone;
+    return alone.map((decision, i) => {
+      if (!decision.allowed) return decision;
+      const { subject, cost } = wishes[i]!;
+      const { local } = members[i]!.decider.steps;
+      if (decision.source === 'local') local.giveBack(subject, cost);
+      return bystander(members[i]!, held[i]!, decision);
+    });
+  }
+
+  /** A denial counts for those that denied, an admission for all; null: was not asked any more. */
+  function conclude(
+    decisions: (Decision | null)[],
+    wishes: TakeWish[],
+    startedMs: number,
+  ): TakeAllDecision {
+    const all = decisions.every((each) => each?.allowed);
+    const shown: Record<string, Decision> = {};
+    for (const [i, decision] of decisions.entries()) {
+      if (decision === null) continue;
+      shown[names[i]!] = decision;
+      if (decision.allowed && !all) continue;
+      const { recorder, decider } = members[i]!;
+      recorder.offered();
+      decider.steps.record(decision, wishes[i]!, startedMs);
+    }
+    return new SetDecision(shown);
+  }
+
+  async function take(
+    wishes: Readonly<Record<string, TakeAllWish>> = {},
+    options: TakeAllOptions = {},
+  ): Promise<TakeAllDecision> {
+    const closed = members.find((each) => each.closed);
+    if (closed) {
+      throw new FlyballError(
+        'FLYBALL_E_ENFORCE_CLOSED',
+        `takeAll: limiter ${closed.resolved.name} is closed. Close limiters last.`,
+      );
+    }
+    return decide(readWishes(members, wishes, options), options.signal);
+  }
+
+  return {
+    names,
+    take,
+    async run(wishes, fn, options) {
+      checkFunction(fn);
+      for (const { inFlight } of members) inFlight.setReports();
+      const decision = await take(wishes, options);
+      if (!decision.allowed) throw new FlyballDeniedError(decision.limiter!, decision);
+      try {
+        const result = await fn(decision);
+        decision.done('ok');
+        return result;
+      } catch (error) {
+        const code = codeOf(error);
+        decision.done(outcomeOf(error), code === undefined ? undefined : { code });
+        throw error;
+      }
+    },
+    async ready() {
+      const fault = await asker.fault();
+      if (fault) throw fault;
+    },
+  };
+}
+
+/** Rejects with the signal's reason as soon as it says stop. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((ok, no) => {
+    const abort = () => no(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(ok, no).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
