@@ -1,16 +1,61 @@
-/** Rate limit header fields of an answer (draft-ietf-httpapi-ratelimit-headers, RFC 9110 Retry-After). Stage: enforce. */
+/** Rate limit header fields of an answer (draft-ietf-httpapi-ratelimit-headers-11, RFC 9110 Retry-After). Stage: enforce. */
 import { createHash } from 'node:crypto';
 import type { FallbackNumbers } from '../redis/calls.js';
 import type { TakeDecision } from './decision.js';
 
 /** Retry hints of one moment are spread over this share of the wait, so that clients do not return as one. */
 const JITTER = 0.2;
+/** The largest integer of a structured field. */
+const MAX_INTEGER = 999_999_999_999_999;
+/** Hashed subjects that are remembered: hashing is most of what the fields cost. */
+const MAX_KEYS = 4_096;
 
 export interface HeaderOptions {
-  /** Also send `X-RateLimit-Limit`, `-Remaining`, `-Reset`. Default false. */
-  legacy?: boolean;
+  /** Also send `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last in seconds from now. Default false. */
+  legacyHeaders?: boolean;
+  /** The algorithm's window, whose limit is rate × window; 0: a bucket with its capacity. Default 0. */
+  windowMs?: number;
   /** 0 ≤ r < 1; tests pass their own. */
   random?: () => number;
+}
+
+/** What `RateLimit-Policy` says of one limit. */
+interface Quota {
+  name: string;
+  item: string;
+  quota: number;
+  rate: number;
+}
+
+/** The fields that hold for as long as the numbers do: written once, not on each answer. */
+export interface Quotas {
+  numbers: FallbackNumbers;
+  windowMs: number;
+  total: Quota;
+  own: Quota | null;
+}
+
+export function quotasOf(name: string, numbers: FallbackNumbers, windowMs = 0): Quotas {
+  const { rate, capacity, subjectRate, subjectCapacity } = numbers;
+  return {
+    numbers,
+    windowMs,
+    total: quotaOf(name, rate, capacity, windowMs),
+    own:
+      subjectRate > 0 ? quotaOf(`${name}.subject`, subjectRate, subjectCapacity, windowMs) : null,
+  };
+}
+
+export function sameQuotas(known: Quotas, numbers: FallbackNumbers, windowMs: number): boolean {
+  const { numbers: old } = known;
+  return (
+    old === numbers ||
+    (old.rate === numbers.rate &&
+      old.capacity === numbers.capacity &&
+      old.subjectRate === numbers.subjectRate &&
+      old.subjectCapacity === numbers.subjectCapacity &&
+      known.windowMs === windowMs)
+  );
 }
 
 /**
@@ -24,47 +69,72 @@ export function headersOf(
   numbers: FallbackNumbers,
   options: HeaderOptions = {},
 ): Record<string, string> {
-  const headers: Record<string, string> = {};
-  const ownBucket = decision.subject !== null && numbers.subjectRate > 0;
-  const total = policyItem(name, numbers.capacity, numbers.rate);
-  if (ownBucket) {
-    const pk = partitionKey(decision.subject!);
-    const own = policyItem(`${name}.subject`, numbers.subjectCapacity, numbers.subjectRate);
-    headers['RateLimit-Policy'] = `${total}, ${own};pk=${pk}`;
-  } else headers['RateLimit-Policy'] = total;
+  return fieldsOf(quotasOf(name, numbers, options.windowMs), decision, options);
+}
 
-  const denied = !decision.allowed;
-  const shown = ownBucket && (!denied || decision.limit === 'subject' || decision.limit === 'cost');
-  const capacity = shown ? numbers.subjectCapacity : numbers.capacity;
-  const rate = shown ? numbers.subjectRate : numbers.rate;
+export function fieldsOf(
+  { total, own }: Quotas,
+  decision: TakeDecision,
+  options: HeaderOptions,
+): Record<string, string> {
+  const { allowed, limit, subject } = decision;
+  const hasOwn = own !== null && subject !== null;
+  const shown = hasOwn && (allowed || limit === 'subject' || limit === 'cost') ? own : total;
   // What a denied client may use now is nothing, whatever the other bucket holds.
-  const remaining = decision.limit === 'in_flight' ? 0 : Math.floor(decision.remaining);
-  const resetS = denied
-    ? decision.retryAfterMs === null
-      ? null
-      : Math.max(1, Math.ceil(decision.retryAfterMs / 1000))
-    : rate > 0
-      ? Math.ceil(Math.max(0, capacity - remaining) / rate)
-      : null;
-  const item = sfString(shown ? `${name}.subject` : name);
-  headers.RateLimit = `${item};r=${remaining}${resetS === null ? '' : `;t=${resetS}`}`;
-  if (denied && resetS !== null) {
-    const spread = Math.max(1, Math.floor(resetS * JITTER));
-    const random = options.random ?? Math.random;
-    headers['Retry-After'] = String(resetS + Math.floor(random() * (spread + 1)));
-  }
-  if (options.legacy) {
-    headers['X-RateLimit-Limit'] = String(Math.floor(capacity));
+  const remaining = limit === 'in_flight' ? 0 : whole(Math.floor(decision.remaining));
+  const resetS = allowed ? secondsToUse(shown, remaining) : retrySeconds(decision);
+  const item = `${shown.name};r=${remaining}`;
+  const headers: Record<string, string> = {
+    'RateLimit-Policy': hasOwn
+      ? `${total.item}, ${own.item};pk=${partitionKey(subject)}`
+      : total.item,
+    RateLimit: resetS === null ? item : `${item};t=${resetS}`,
+  };
+  if (!allowed && resetS !== null) headers['Retry-After'] = spread(resetS, options.random);
+  if (options.legacyHeaders) {
+    headers['X-RateLimit-Limit'] = String(shown.quota);
     headers['X-RateLimit-Remaining'] = String(remaining);
-    if (resetS !== null) headers['X-RateLimit-Reset'] = String(resetS);
+    const fullS = allowed ? secondsToFull(shown, remaining) : resetS;
+    if (fullS !== null) headers['X-RateLimit-Reset'] = String(fullS);
   }
   return headers;
 }
 
+/** Whole seconds until a denied take could pass, at least 1; null when it never can. */
+export function retrySeconds({ retryAfterMs }: TakeDecision): number | null {
+  return retryAfterMs === null ? null : whole(Math.max(1, Math.ceil(retryAfterMs / 1000)));
+}
+
+/** Later than the wait by up to a fifth of it, at least by a second: never earlier. */
+function spread(seconds: number, random: () => number = Math.random): string {
+  const most = Math.max(1, Math.floor(seconds * JITTER));
+  return String(whole(seconds + Math.floor(random() * (most + 1))));
+}
+
+/**
+ * Until all is back, and long enough that a client which spreads what is left over it stays within the rate: a full
+ * bucket that said `r=200;t=0` would invite any pace. Null at rate 0.
+ */
+function secondsToUse(quota: Quota, remaining: number): number | null {
+  if (quota.rate <= 0) return null;
+  return whole(Math.ceil(Math.max(quota.quota - remaining, remaining, 0) / quota.rate));
+}
+
+function secondsToFull({ quota, rate }: Quota, remaining: number): number | null {
+  return rate > 0 ? whole(Math.ceil(Math.max(0, quota - remaining) / rate)) : null;
+}
+
 /** `"name";q=200;w=2`: quota and the whole seconds in which it is refilled; no window at rate 0. */
-function policyItem(name: string, capacity: number, rate: number): string {
-  const window = rate > 0 ? `;w=${Math.max(1, Math.ceil(capacity / rate))}` : '';
-  return `${sfString(name)};q=${Math.floor(capacity)}${window}`;
+function quotaOf(name: string, rate: number, capacity: number, windowMs: number): Quota {
+  const quota = whole(Math.floor(windowMs > 0 ? Math.max(1, (rate * windowMs) / 1000) : capacity));
+  const windowS = windowMs > 0 ? windowMs / 1000 : rate > 0 ? capacity / rate : null;
+  const text = sfString(name);
+  const window = windowS === null ? '' : `;w=${whole(Math.max(1, Math.ceil(windowS)))}`;
+  return { name: text, item: `${text};q=${quota}${window}`, quota, rate };
+}
+
+function whole(number: number): number {
+  return Math.min(MAX_INTEGER, number);
 }
 
 /** RFC 9651 string: printable ASCII in quotes, `"` and `\` escaped; anything else becomes `_`. */
@@ -72,8 +142,17 @@ export function sfString(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/g, '_').replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** A byte sequence that names the subject without telling it. */
+const keys = new Map<string, string>();
+
+/** A byte sequence that names the subject without telling it: the first 12 bytes of its SHA-256. */
 function partitionKey(subject: string): string {
+  let key = keys.get(subject);
+  if (key !== undefined) return key;
   const hash = createHash('sha256').update(subject, 'utf8').digest().subarray(0, 12);
-  return `:${hash.toString('base64')}:`;
+  key = `:${hash.toString('base64')}:`;
+  // A subject may be long; only what is cheap to keep is kept.
+  if (subject.length > 128) return key;
+  if (keys.size >= MAX_KEYS) keys.clear();
+  keys.set(subject, key);
+  return key;
 }

@@ -70,6 +70,8 @@ export interface Limiter {
   numbers(): (FallbackNumbers & { mode: Mode }) | null;
   /** The window of the algorithm in use, whose limit is rate × window; 0: a bucket with its capacity. */
   readonly windowMs: number;
+  /** The window of the algorithm in use, whose limit is rate × window; 0: a bucket with its capacity. */
+  readonly windowMs: number;
   stats(): LimiterStats;
   /** Tell the operator through `onWarning`, at most once a minute for each code. */
   warn(code: string, message: string): void;
@@ -151,6 +153,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     expectCompletions: () => inFlight.setReports(),
     get attributes() {
       return template()?.attributes.filter((name) => name !== 'ip') ?? [];
+    },
+    get windowMs() {
+      return (adopted.algorithm ?? resolved.terms)?.windowMs ?? 0;
     },
     get windowMs() {
       return (adopted.algorithm ?? resolved.terms)?.windowMs ?? 0;

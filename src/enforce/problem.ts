@@ -1,5 +1,6 @@
 /** A denial as an HTTP answer: status and an RFC 9457 problem that says which limit denied and why. Stage: enforce. */
 import type { TakeDecision } from './decision.js';
+import { retrySeconds } from './headers.js';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
@@ -34,10 +35,14 @@ export function statusOf(decision: TakeDecision): 429 | 503 {
   return decision.limit === 'subject' || decision.limit === 'cost' ? 429 : 503;
 }
 
-export function problemOf(name: string, decision: TakeDecision): Problem {
+/** `retryS`: the `Retry-After` of the same answer, so that header and body say one thing. */
+export function problemOf(
+  name: string,
+  decision: TakeDecision,
+  retryS: number | null = retrySeconds(decision),
+): Problem {
   const status = statusOf(decision);
   const own = decision.limit === 'subject';
-  const retryS = decision.retryAfterMs === null ? null : Math.ceil(decision.retryAfterMs / 1000);
   const again = retryS === null ? '' : ` Try again in ${retryS} s.`;
   return {
     type: `${IANA}${status === 429 ? 'quota-exceeded' : 'temporary-reduced-capacity'}`,

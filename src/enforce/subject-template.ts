@@ -4,12 +4,20 @@ import { show } from './arguments.js';
 
 export type Attributes = Readonly<Record<string, string | number | undefined | null>>;
 
+/** What middleware knows of a request by itself; attributes of the same names beat it. */
+export interface KnownAttributes {
+  /** The client's address, IPv6 by its network. */
+  readonly ip: string;
+  /** The pattern of the route, `/users/:id`; null: unknown. Never the raw path, of which there is no end. */
+  readonly route?: string | null;
+}
+
 export interface SubjectTemplate {
   readonly source: string;
-  /** Names between braces, in order; `ip` is the client's socket address, always known. */
+  /** Names between braces, in order; `ip` and `route` come from the middleware. */
   readonly attributes: readonly string[];
   /** The subject, or null when an attribute is missing or empty. */
-  fill(attributes: Attributes): string | null;
+  fill(attributes: Attributes, known?: KnownAttributes): string | null;
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.]*$/;
@@ -42,17 +50,22 @@ export function compileSubject(source: string): SubjectTemplate {
   return {
     source,
     attributes: names,
-    fill(attributes) {
+    fill(attributes, known) {
       let subject = literals[0]!;
       for (let i = 0; i < names.length; i++) {
         const name = names[i]!;
-        const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
+        const value = Object.hasOwn(attributes, name) ? attributes[name] : knownOf(name, known);
         if (value === undefined || value === null || value === '') return null;
         subject += encode(String(value)) + literals[i + 1]!;
       }
       return subject;
     },
   };
+}
+
+function knownOf(name: string, known: KnownAttributes | undefined): string | null | undefined {
+  if (name === 'ip') return known?.ip;
+  return name === 'route' ? known?.route : undefined;
 }
 
 /** What in the separator can never stand in a value once encoded. */

@@ -119,7 +119,7 @@ test('429 for the client’s own bucket, 503 for the state of the service; the p
 
 test('legacy headers only when asked for', () => {
   expect(headersOf('a', decision({}), NUMBERS)['X-RateLimit-Limit']).toBeUndefined();
-  expect(headersOf('a', decision({}), NUMBERS, { legacy: true })).toMatchObject({
+  expect(headersOf('a', decision({}), NUMBERS, { legacyHeaders: true })).toMatchObject({
     'X-RateLimit-Limit': '200',
     'X-RateLimit-Remaining': '0',
     'X-RateLimit-Reset': '1',

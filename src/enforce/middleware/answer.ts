@@ -1,86 +1,87 @@
-/** What the Express and Fastify middleware share: who asks, how a denial answers, when a request has ended. Stage: enforce. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { FlyballTypeError } from '../../errors.js';
-import type { Priority } from '../../redis/calls.js';
-import { clientAddress } from '../client-address.js';
+/** What a decision becomes in HTTP: header fields, and for a denial a status with a problem. Stage: enforce. */
+import type { ServerResponse } from 'node:http';
 import type { TakeDecision } from '../decision.js';
-import { headersOf } from '../headers.js';
+import { fieldsOf, type Quotas, quotasOf, sameQuotas } from '../headers.js';
 import type { Limiter } from '../limiter.js';
-import { PROBLEM_TYPE, type Problem, problemOf } from '../problem.js';
-import type { Attributes } from '../subject-template.js';
+import { PROBLEM_TYPE, problemOf } from '../problem.js';
+import type { Visit } from './visit.js';
 
-export interface MiddlewareOptions<Req> {
-  /**
-   * Attributes that fill the `perSubject.subject` template: `req => ({ userId: req.user.id })`. Required when
-   * the template names any but `{ip}`. A request that lacks one is limited by its client's socket address.
-   */
-  attributes?: (req: Req) => Attributes;
-  /** Tokens a request takes. Default 1. */
-  cost?: (req: Req) => number;
-  /** Default `default`. */
-  priority?: (req: Req) => Priority;
-  /** Also send `X-RateLimit-*`. Default false. */
-  legacy?: boolean;
-}
-
-/** Faults that are known before the first request. */
-export function checkMiddleware<Req>(limiter: Limiter, options: MiddlewareOptions<Req>): void {
-  if (limiter.attributes.length > 0 && options.attributes === undefined) {
-    throw new FlyballTypeError(
-      'FLYBALL_E_ENFORCE_ATTRIBUTES',
-      `limiter ${limiter.name}: its subject needs ${limiter.attributes.join(', ')}, but no attributes function was given. Pass attributes: (req) => ({ ${limiter.attributes.join(', ')} }).`,
-    );
-  }
-  limiter.expectCompletions();
-}
-
-export async function takeFor<Req>(
-  limiter: Limiter,
-  options: MiddlewareOptions<Req>,
-  req: Req,
-  raw: IncomingMessage,
-): Promise<TakeDecision> {
-  await limiter.ready();
-  const ip = clientAddress(raw.socket.remoteAddress);
-  const subject = limiter.subjectFor(options.attributes?.(req) ?? {}, ip);
-  const decision = await limiter.take(subject, {
-    ...(options.cost ? { cost: options.cost(req) } : {}),
-    ...(options.priority ? { priority: options.priority(req) } : {}),
-  });
-  return decision;
-}
+const known = new WeakMap<Limiter, Quotas>();
+const NONE: Readonly<Record<string, string>> = Object.freeze({});
+/** Fields that are lists: each limiter of a request has its item. */
+const LISTS = ['RateLimit-Policy', 'RateLimit'] as const;
 
 /** Header fields of any answer; none in shadow and off, which change no answer. */
-export function answerHeaders(
+export function answerFields(
+  visit: Visit,
+  decision: TakeDecision,
+  legacyHeaders: boolean,
+): Readonly<Record<string, string>> {
+  const { limiter, earlier } = visit;
+  const own = fieldsFor(limiter, decision, legacyHeaders);
+  visit.fields = earlier === null ? own : joined(earlier.fields, own);
+  return visit.fields;
+}
+
+function fieldsFor(
   limiter: Limiter,
   decision: TakeDecision,
-  legacy = false,
-): Record<string, string> {
+  legacyHeaders: boolean,
+): Readonly<Record<string, string>> {
   const numbers = limiter.numbers();
-  if (numbers === null || numbers.mode === 'shadow' || numbers.mode === 'off') return {};
+  if (numbers === null || numbers.mode === 'shadow' || numbers.mode === 'off') return NONE;
   // Decided without Redis: what is left fleet-wide is not known, so nothing is claimed.
-  if (decision.allowed && decision.source !== 'redis' && decision.source !== 'unmanaged') return {};
-  return headersOf(limiter.name, decision, numbers, { legacy });
+  if (decision.allowed && decision.source !== 'redis' && decision.source !== 'unmanaged') {
+    return NONE;
+  }
+  let quotas = known.get(limiter);
+  if (quotas === undefined || !sameQuotas(quotas, numbers, limiter.windowMs)) {
+    quotas = quotasOf(limiter.name, numbers, limiter.windowMs);
+    known.set(limiter, quotas);
+  }
+  return fieldsOf(quotas, decision, { legacyHeaders });
 }
 
-export function denial(
-  limiter: Limiter,
-  decision: TakeDecision,
-): { status: number; contentType: string; problem: Problem } {
-  const problem = problemOf(limiter.name, decision);
-  return { status: problem.status, contentType: PROBLEM_TYPE, problem };
+function joined(
+  before: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const all = { ...before, ...own };
+  for (const name of LISTS) {
+    if (before[name] !== undefined && own[name] !== undefined) {
+      all[name] = `${before[name]}, ${own[name]}`;
+    }
+  }
+  return all;
 }
 
-/** Report the end of an admitted request exactly once: answered, failed (5xx), or left by its client. */
-export function watchResponse(res: ServerResponse, decision: TakeDecision): void {
-  res.once('finish', () => {
-    if (res.statusCode >= 500) decision.done('failed', { code: `HTTP_${res.statusCode}` });
-    else decision.done('ok');
-  });
-  res.once('close', () => decision.done('cancelled'));
+export interface Denial {
+  status: 429 | 503;
+  contentType: string;
+  body: string;
 }
 
-/** The client left while the decision was taken. */
-export function isGone(raw: IncomingMessage, res: ServerResponse): boolean {
-  return raw.destroyed || res.destroyed || res.closed;
+/** Other limiters that had admitted the request count it as cancelled: it is no answer of the service. */
+export function denialOf(visit: Visit, decision: TakeDecision): Denial {
+  visit.end('cancelled');
+  const retry = visit.fields['Retry-After'];
+  const problem =
+    retry === undefined
+      ? problemOf(visit.limiter.name, decision)
+      : problemOf(visit.limiter.name, decision, Number(retry));
+  return { status: problem.status, contentType: PROBLEM_TYPE, body: JSON.stringify(problem) };
+}
+
+/** On a plain answer; nothing once its head has been sent. */
+export function setFields(res: ServerResponse, fields: Readonly<Record<string, string>>): void {
+  if (res.headersSent) return;
+  for (const name in fields) res.setHeader(name, fields[name]!);
+}
+
+export function sendDenial(res: ServerResponse, { status, contentType, body }: Denial): void {
+  if (res.headersSent) return void res.end();
+  res.statusCode = status;
+  res.setHeader('Content-Type', contentType);
+  res.setHeader('Content-Length', Buffer.byteLength(body));
+  res.end(body);
 }

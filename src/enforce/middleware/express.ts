@@ -1,23 +1,18 @@
 /** Express 5 middleware: limits requests, answers denials, counts in flight. Stage: enforce. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TakeDecision } from '../decision.js';
-import type { Limiter } from '../limiter.js';
-import {
-  answerHeaders,
-  checkMiddleware,
-  denial,
-  isGone,
-  type MiddlewareOptions,
-  takeFor,
-  watchResponse,
-} from './answer.js';
+import { createGate } from './gate.js';
+import { settleNode } from './node.js';
+import type { LimiterChoice, MiddlewareOptions } from './options.js';
+import { type Adapter, nodeAdapter } from './request-facts.js';
 
-export type { MiddlewareOptions } from './answer.js';
-
-/** A request that passed carries its decision: `req.flyball.note({ upstream, code, dbWaitMs })`. */
-export interface WithDecision {
-  flyball?: TakeDecision;
-}
+export type { WithDecision } from './node.js';
+export type {
+  LimiterChoice,
+  LimiterSource,
+  MiddlewareOptions,
+  PriorityHeader,
+} from './options.js';
+export type { RequestFacts } from './request-facts.js';
 
 export type ExpressHandler<Req> = (
   req: Req,
@@ -25,34 +20,41 @@ export type ExpressHandler<Req> = (
   next: (error?: unknown) => void,
 ) => void;
 
+/** The part of Express's request that is used; its types are not needed to build this. */
+interface RequestLike extends IncomingMessage {
+  originalUrl?: string;
+  route?: { path?: unknown };
+}
+
+const adapter: Adapter<RequestLike> = {
+  ...nodeAdapter<RequestLike>((req) => req, routeOf),
+  // A mount point takes its own part off `url`.
+  url: (req) => req.originalUrl ?? req.url ?? '',
+};
+
+/** Known to middleware of one route only: `app.get('/users/:id', flyball(limiter), …)`. */
+function routeOf({ route }: RequestLike): string | null {
+  return route?.path === undefined ? null : String(route.path);
+}
+
 /**
  * `app.use(flyball(limiter, { attributes: (req) => ({ userId: req.user.id }) }))`. Denied: 429 by the client's
  * own bucket, 503 by the total rate, the in-flight cap, a reserve or an open breaker.
  */
 export function flyball<Req extends IncomingMessage = IncomingMessage>(
-  limiter: Limiter,
+  limiter: LimiterChoice,
   options: MiddlewareOptions<Req> = {},
 ): ExpressHandler<Req> {
-  checkMiddleware(limiter, options);
+  const gate = createGate<Req>(adapter as Adapter<unknown> as Adapter<Req>, limiter, options);
   return (req, res, next) => {
-    takeFor(limiter, options, req, req)
-      .then((decision) => {
-        if (isGone(req, res)) return decision.done('cancelled');
-        if (!res.headersSent) {
-          const headers = answerHeaders(limiter, decision, options.legacy);
-          for (const name in headers) res.setHeader(name, headers[name]!);
-        }
-        if (decision.allowed) {
-          (req as WithDecision).flyball = decision;
-          watchResponse(res, decision);
-          return next();
-        }
-        if (res.headersSent) return res.end();
-        const { status, contentType, problem } = denial(limiter, decision);
-        res.statusCode = status;
-        res.setHeader('Content-Type', contentType);
-        res.end(JSON.stringify(problem));
-      })
-      .catch(next);
+    gate.enter(
+      req,
+      req,
+      next,
+      (visit, decision) => {
+        if (settleNode(visit, decision, req, res, gate.legacyHeaders)) next();
+      },
+      next,
+    );
   };
 }

@@ -1,40 +1,56 @@
 /** Fastify 5 plugin: limits requests, answers denials, counts in flight. Stage: enforce. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TakeDecision } from '../decision.js';
-import type { Limiter } from '../limiter.js';
-import {
-  answerHeaders,
-  checkMiddleware,
-  denial,
-  isGone,
-  type MiddlewareOptions,
-  takeFor,
-  watchResponse,
-} from './answer.js';
+import { answerFields, denialOf } from './answer.js';
+import { createGate } from './gate.js';
+import { isGone } from './node.js';
+import type { LimiterChoice, MiddlewareOptions } from './options.js';
+import { type Adapter, nodeAdapter } from './request-facts.js';
+import { type Visit, watchResponse } from './visit.js';
 
-export type { MiddlewareOptions } from './answer.js';
+export type {
+  LimiterChoice,
+  LimiterSource,
+  MiddlewareOptions,
+  PriorityHeader,
+} from './options.js';
+export type { RequestFacts } from './request-facts.js';
 
 /** The part of Fastify's request, reply and instance that is used; its types are not needed to build this. */
 export interface RequestLike {
   raw: IncomingMessage;
+  routeOptions?: { url?: string | undefined };
   flyball?: TakeDecision | null;
 }
 export interface ReplyLike {
   raw: ServerResponse;
-  sent: boolean;
   code(status: number): this;
   header(name: string, value: string): this;
   send(payload?: unknown): this;
   hijack(): this;
 }
 export interface FastifyLike<Req, Reply> {
+  hasRequestDecorator(name: 'flyball'): boolean;
   decorateRequest(name: 'flyball', value: null): unknown;
-  addHook(name: 'onRequest', hook: (request: Req, reply: Reply) => Promise<unknown>): unknown;
+  addHook(
+    name: 'onRequest',
+    hook: (request: Req, reply: Reply, done: (error?: Error) => void) => void,
+  ): unknown;
 }
 
 export interface FastifyOptions<Req> extends MiddlewareOptions<Req> {
-  limiter: Limiter;
+  limiter: LimiterChoice;
 }
+
+/** What Fastify itself reads from the options of a plugin. */
+const OF_FASTIFY = ['limiter', 'prefix', 'logLevel', 'logSerializers'];
+/** All paths that no route serves are one. */
+const NO_ROUTE = '(none)';
+
+const adapter = nodeAdapter<RequestLike>(
+  (request) => request.raw,
+  (request) => request.routeOptions?.url ?? NO_ROUTE,
+);
 
 /**
  * `app.register(flyball, { limiter, attributes: (req) => ({ userId: req.headers['x-user'] }) })`. It binds all
@@ -45,27 +61,47 @@ export async function flyball<Req extends RequestLike, Reply extends ReplyLike>(
   options: FastifyOptions<Req>,
 ): Promise<void> {
   const { limiter } = options;
-  checkMiddleware(limiter, options);
-  app.decorateRequest('flyball', null);
-  app.addHook('onRequest', async (request, reply) => {
-    const decision = await takeFor(limiter, options, request, request.raw);
-    if (isGone(request.raw, reply.raw)) {
-      decision.done('cancelled');
-      // Nobody is there to answer: the route must not run.
-      return reply.hijack();
-    }
-    if (decision.allowed) watchResponse(reply.raw, decision);
-    const headers = answerHeaders(limiter, decision, options.legacy);
-    for (const name in headers) reply.header(name, headers[name]!);
-    if (decision.allowed) {
-      request.flyball = decision;
-      return;
-    }
-    const { status, contentType, problem } = denial(limiter, decision);
-    // Bytes, since Fastify would add a charset to text, which this media type does not have.
-    const body = Buffer.from(JSON.stringify(problem), 'utf8');
-    return reply.code(status).header('content-type', contentType).send(body);
+  const gate = createGate(adapter as Adapter<Req>, limiter, options, OF_FASTIFY);
+  if (!app.hasRequestDecorator('flyball')) app.decorateRequest('flyball', null);
+  app.addHook('onRequest', (request, reply, done) => {
+    gate.enter(
+      request,
+      request.raw,
+      done,
+      (visit, decision) => {
+        if (settle(visit, decision, request, reply, gate.legacyHeaders)) done();
+      },
+      done as (error: unknown) => void,
+    );
   });
+}
+
+/** True: go on to the route. */
+function settle(
+  visit: Visit,
+  decision: TakeDecision,
+  request: RequestLike,
+  reply: ReplyLike,
+  legacyHeaders: boolean,
+): boolean {
+  if (isGone(request.raw, reply.raw)) {
+    decision.done('cancelled');
+    // Nobody is there to answer: the route must not run.
+    reply.hijack();
+    return false;
+  }
+  const fields = answerFields(visit, decision, legacyHeaders);
+  for (const name in fields) reply.header(name, fields[name]!);
+  if (decision.allowed) {
+    visit.admit(decision);
+    watchResponse(reply.raw, visit);
+    request.flyball = decision;
+    return true;
+  }
+  const { status, contentType, body } = denialOf(visit, decision);
+  // Bytes, since Fastify would add a charset to text, which this media type does not have.
+  reply.code(status).header('content-type', contentType).send(Buffer.from(body, 'utf8'));
+  return false;
 }
 
 // Fastify gives each plugin a scope of its own; this one is meant for the scope that registers it.

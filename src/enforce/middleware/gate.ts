@@ -1,0 +1,159 @@
+/** The way of a request to its decision, the same before every framework. Stage: enforce. */
+import { FlyballTypeError } from '../../errors.js';
+import { show } from '../arguments.js';
+import type { TakeDecision } from '../decision.js';
+import type { Limiter, TakeOptions } from '../limiter.js';
+import type { Attributes } from '../subject-template.js';
+import {
+  type LimiterChoice,
+  type LimiterSource,
+  type MiddlewareOptions,
+  resolveMiddleware,
+} from './options.js';
+import { type Adapter, Facts } from './request-facts.js';
+import { beginVisit, type Visit } from './visit.js';
+
+export interface Gate<Req> {
+  readonly legacyHeaders: boolean;
+  /**
+   * Calls one of the three, once. `pass`: there is nothing to decide, since the request is exempt, no limiter stands
+   * before it, or this one has decided on it already. `settle`: here is the decision, which paces no longer.
+   * `carrier`: an object that lives as long as the request.
+   */
+  enter(
+    req: Req,
+    carrier: object,
+    pass: () => void,
+    settle: (visit: Visit, decision: TakeDecision) => void,
+    fail: (error: unknown) => void,
+  ): void;
+}
+
+const NO_ATTRIBUTES: Attributes = Object.freeze({});
+
+export function createGate<Req>(
+  adapter: Adapter<Req>,
+  choice: LimiterChoice,
+  options: MiddlewareOptions<Req> = {},
+  also: readonly string[] = [],
+): Gate<Req> {
+  const resolved = resolveMiddleware(adapter, options, also);
+  const { attributes, cost, priority, isExempt, addresses } = resolved;
+  const single = isLimiter(choice) ? choice : null;
+  const source = single === null ? sourceOf(choice) : null;
+  const ready = new WeakSet<Limiter>();
+  let sourceReady = source?.ready === undefined;
+  if (single !== null) {
+    checkAttributes(single, options);
+    single.expectCompletions();
+  }
+
+  /** Null: nothing to decide. */
+  function begin(facts: Facts<Req>, carrier: object): Visit | null {
+    if (single !== null) return beginVisit(carrier, single);
+    const found = source!.match(facts);
+    if (found === null) return null;
+    facts.matched = found.route ?? null;
+    return beginVisit(carrier, found.limiter);
+  }
+
+  function take(limiter: Limiter, facts: Facts<Req>, req: Req): Promise<TakeDecision> {
+    const subject = limiter.subjectFor(attributes?.(req) ?? NO_ATTRIBUTES, facts);
+    if (addresses.warning !== null) tell(limiter);
+    if (cost === null && priority === null) return limiter.take(subject);
+    const wish: TakeOptions = {};
+    if (cost !== null) wish.cost = cost(req);
+    if (priority !== null) wish.priority = priority(req);
+    return limiter.take(subject, wish);
+  }
+
+  function tell(limiter: Limiter): void {
+    const { code, message } = addresses.warning!;
+    addresses.warning = null;
+    limiter.warn(code, `limiter ${limiter.name}: ${message}`);
+  }
+
+  /** Its adopted template is waited for once, for one deadline at most. */
+  function becomeReady(limiter: Limiter): Promise<void> {
+    limiter.expectCompletions();
+    return limiter.ready().then(() => void ready.add(limiter));
+  }
+
+  const enter: Gate<Req>['enter'] = (req, carrier, pass, settle, fail) => {
+    try {
+      if (isExempt?.(req)) return pass();
+    } catch (error) {
+      return fail(error);
+    }
+    if (sourceReady) return decide(req, carrier, pass, settle, fail);
+    source!.ready!().then(() => {
+      sourceReady = true;
+      decide(req, carrier, pass, settle, fail);
+    }, fail);
+  };
+
+  const decide: Gate<Req>['enter'] = (req, carrier, pass, settle, fail) => {
+    let visit: Visit | null;
+    let taken: Promise<TakeDecision>;
+    try {
+      const facts = new Facts(adapter, req, addresses, resolved.route);
+      visit = begin(facts, carrier);
+      if (visit === null) return pass();
+      const { limiter } = visit;
+      taken = ready.has(limiter)
+        ? take(limiter, facts, req)
+        : becomeReady(limiter).then(() => take(limiter, facts, req));
+    } catch (error) {
+      return fail(error);
+    }
+    const at = visit;
+    taken.then((decision) => {
+      if (decision.delayMs > 0) setTimeout(settle, decision.delayMs, at, decision);
+      else settle(at, decision);
+    }, fail);
+  };
+
+  return { legacyHeaders: resolved.legacyHeaders, enter };
+}
+
+function isLimiter(choice: unknown): choice is Limiter {
+  return typeof (choice as Partial<Limiter> | null)?.take === 'function';
+}
+
+function sourceOf(choice: unknown): LimiterSource {
+  if (typeof choice === 'function') {
+    return {
+      match(request) {
+        const limiter = choice(request) as unknown;
+        if (limiter === null) return null;
+        if (isLimiter(limiter)) return { limiter };
+        throw noLimiter('what the function gave', limiter, 'a limiter, or null to let it pass');
+      },
+    };
+  }
+  if (typeof (choice as Partial<LimiterSource> | null)?.match === 'function') {
+    return choice as LimiterSource;
+  }
+  throw noLimiter(
+    'the limiter',
+    choice,
+    'what createLimiter or createRoutes made, or a function that chooses one',
+  );
+}
+
+function noLimiter(what: string, value: unknown, allowed: string): FlyballTypeError {
+  return new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_OPTION',
+    `${what} is ${show(value)}. Give ${allowed}.`,
+  );
+}
+
+/** A fault that is known before the first request. */
+function checkAttributes<Req>(limiter: Limiter, options: MiddlewareOptions<Req>): void {
+  const needed = limiter.attributes.filter((name) => name !== 'route');
+  if (needed.length === 0 || options.attributes !== undefined) return;
+  throw new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_ATTRIBUTES',
+    `limiter ${limiter.name}: its subject needs ${needed.join(', ')}, but no attributes function was given. Pass attributes: (req) => ({ ${needed.join(', ')} }).`,
+  );
+}

@@ -1,0 +1,131 @@
+/** One request under one limiter, from the decision to its end, which is reported once however it comes. Stage: enforce. */
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TakeDecision } from '../decision.js';
+import type { Limiter } from '../limiter.js';
+import type { Outcome } from '../recorder.js';
+
+const VISIT = Symbol('flyball.visit');
+const UNDER_WAY = Symbol('flyball.underWay');
+const TIMED_OUT = Symbol('flyball.timedOut');
+
+interface Marked {
+  [VISIT]?: Visit;
+}
+type MarkedResponse = ServerResponse & Marked;
+type MarkedSocket = Socket & { [UNDER_WAY]?: Set<Visit>; [TIMED_OUT]?: boolean };
+
+/** The limiters that a request has met form a chain, the newest first. */
+export class Visit {
+  readonly limiter: Limiter;
+  readonly earlier: Visit | null;
+  decision: TakeDecision | null = null;
+  /** Header fields of its answer, with those of the earlier limiters. */
+  fields: Readonly<Record<string, string>> = NONE;
+  #socket: MarkedSocket | null = null;
+
+  constructor(limiter: Limiter, earlier: Visit | null) {
+    this.limiter = limiter;
+    this.earlier = earlier;
+  }
+
+  /** What a handler notes reaches each limiter that admitted the request. */
+  admit(decision: TakeDecision): void {
+    this.decision = decision;
+    const { earlier } = this;
+    if (earlier?.decision == null) return;
+    const own = decision.note.bind(decision);
+    const before = earlier.decision;
+    decision.note = (info) => {
+      own(info);
+      before.note(info);
+    };
+  }
+
+  /** Later calls change nothing. */
+  end(outcome: Outcome, code?: string): void {
+    const info = code === undefined ? undefined : { code };
+    for (let visit: Visit | null = this; visit !== null; visit = visit.earlier) {
+      visit.decision?.done(outcome, info);
+      visit.#forget();
+    }
+  }
+
+  /** A pipelined answer is not told when its client leaves, and a hijacked one never: the socket always is. */
+  follow(socket: MarkedSocket): void {
+    let underWay = socket[UNDER_WAY];
+    if (underWay === undefined) {
+      underWay = socket[UNDER_WAY] = new Set();
+      socket.on('close', socketClosed);
+      socket.on('timeout', socketTimedOut);
+    }
+    socket[TIMED_OUT] = false;
+    underWay.add(this);
+    this.#socket = socket;
+  }
+
+  get timedOut(): boolean {
+    return this.#socket?.[TIMED_OUT] === true;
+  }
+
+  #forget(): void {
+    this.#socket?.[UNDER_WAY]?.delete(this);
+  }
+}
+
+const NONE: Readonly<Record<string, string>> = Object.freeze({});
+
+/** The newest visit of a request; `carrier` is any object that lives as long as the request. */
+export function visitOf(carrier: object): Visit | null {
+  return (carrier as Marked)[VISIT] ?? null;
+}
+
+/** Null if this limiter has met the request before, however the middleware came to be mounted twice. */
+export function beginVisit(carrier: object, limiter: Limiter): Visit | null {
+  const newest = visitOf(carrier);
+  for (let visit = newest; visit !== null; visit = visit.earlier) {
+    if (visit.limiter === limiter) return null;
+  }
+  const visit = new Visit(limiter, newest);
+  (carrier as Marked)[VISIT] = visit;
+  return visit;
+}
+
+/** Report the end of the answer: sent, failed (5xx), cut off by a timeout of the server, or left by its client. */
+export function watchResponse(res: MarkedResponse, visit: Visit): void {
+  if (res[VISIT] === undefined) {
+    res.on('finish', finished);
+    res.on('close', closed);
+  }
+  res[VISIT] = visit;
+  // HTTP/2 has one socket for many requests, and tells each of its end.
+  if ((res as { stream?: unknown }).stream === undefined && res.socket !== undefined) {
+    const socket = res.socket ?? res.req?.socket;
+    if (socket) visit.follow(socket);
+  }
+}
+
+function finished(this: MarkedResponse): void {
+  const visit = this[VISIT];
+  // HTTP/2 finishes an answer that was cut off, too.
+  if (!this.writableEnded) visit?.end('cancelled');
+  else if (this.statusCode >= 500) visit?.end('failed', `HTTP_${this.statusCode}`);
+  else visit?.end('ok');
+}
+
+function closed(this: MarkedResponse): void {
+  cutOff(this[VISIT]);
+}
+
+function cutOff(visit: Visit | undefined): void {
+  if (visit !== undefined) visit.end(visit.timedOut ? 'timed_out' : 'cancelled');
+}
+
+function socketClosed(this: MarkedSocket): void {
+  for (const visit of this[UNDER_WAY] ?? []) cutOff(visit);
+}
+
+/** The server's own listener destroys the socket, unless the service does something about it. */
+function socketTimedOut(this: MarkedSocket): void {
+  this[TIMED_OUT] = true;
+}
