@@ -1,0 +1,143 @@
+/** Spans of takes with the real OpenTelemetry API and SDK; and nothing of them without. */
+import { context, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { setParams, until } from '../support/sdk-params.js';
+import { imports } from '../support/source-tree.js';
+
+let server: TestRedis;
+let count = 0;
+const open: Limiter[] = [];
+const exporter = new InMemorySpanExporter();
+const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+  trace.disable();
+  context.disable();
+  exporter.reset();
+});
+afterAll(() => server.stop());
+
+function limiter(options: Partial<LimiterOptions> = {}): Limiter {
+  const made = createLimiter({
+    name: `traced-${++count}`,
+    url: server.url,
+    deadlineMs: 5_000,
+    onWarning: () => {},
+    ...options,
+  });
+  open.push(made);
+  return made;
+}
+
+function startSdk(): void {
+  trace.setGlobalTracerProvider(provider);
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+}
+
+test('each take is a span below the active one, with what was decided and never the subject', async () => {
+  startSdk();
+  const api = limiter();
+  const { revision } = await setParams(
+    server.client(),
+    { name: api.name },
+    { rate: 0.01, capacity: 3 },
+  );
+  await trace.getTracer('shop').startActiveSpan('GET /checkout', async (request) => {
+    await api.take('ada', { cost: 2 });
+    await api.run('ada', () => 'served', { cost: 1 });
+    await api.take('ada');
+    request.end();
+  });
+  const spans = exporter.getFinishedSpans();
+  const request = spans.find(({ name }) => name === 'GET /checkout')!;
+  const takes = spans.filter(({ name }) => name === 'flyball.take');
+  expect(takes.map(({ attributes }) => attributes)).toEqual([
+    {
+      'flyball.limiter': api.name,
+      'flyball.cost': 2,
+      'flyball.allowed': true,
+      'flyball.reason': 'ok',
+      'flyball.source': 'redis',
+      'flyball.revision': revision,
+    },
+    expect.objectContaining({ 'flyball.cost': 1, 'flyball.allowed': true }),
+    {
+      'flyball.limiter': api.name,
+      'flyball.cost': 1,
+      'flyball.allowed': false,
+      'flyball.reason': 'rate',
+      'flyball.limit': 'rate',
+      'flyball.source': 'redis',
+      'flyball.revision': revision,
+    },
+  ]);
+  for (const take of takes) {
+    expect(take.parentSpanContext?.spanId).toBe(request.spanContext().spanId);
+    expect(take.status.code).toBe(SpanStatusCode.UNSET);
+    expect(take.instrumentationScope.name).toBe('flyball');
+  }
+});
+
+test('a take that is aborted ends its span with the error', async () => {
+  startSdk();
+  const api = limiter({ rate: 1 });
+  const stop = new AbortController();
+  const asked = api.take(null, { signal: stop.signal });
+  stop.abort(new Error('client left'));
+  await expect(asked).rejects.toThrow('client left');
+  const [span] = exporter.getFinishedSpans();
+  expect(span).toMatchObject({ name: 'flyball.take', status: { code: SpanStatusCode.ERROR } });
+  expect(span!.events[0]?.attributes?.['exception.message']).toBe('client left');
+});
+
+test('an SDK that starts after the limiter is found within a beat; one that ended is left', async () => {
+  const api = limiter({ rate: 100 });
+  await api.take();
+  startSdk();
+  await until('a span of an SDK that started late', async () => {
+    await api.take();
+    return exporter.getFinishedSpans().length > 0;
+  });
+  trace.disable();
+  await until('no span any more', async () => {
+    exporter.reset();
+    await api.take();
+    return exporter.getFinishedSpans().length === 0;
+  });
+});
+
+test('a tracer of your own is used; false makes no spans; anything else is refused', async () => {
+  const api = limiter({ rate: 1, tracer: provider.getTracer('shop') });
+  await api.take();
+  expect(exporter.getFinishedSpans()[0]?.instrumentationScope.name).toBe('shop');
+  exporter.reset();
+  startSdk();
+  await limiter({ rate: 1, tracer: false }).take();
+  expect(exporter.getFinishedSpans()).toEqual([]);
+  expect(() => limiter({ tracer: {} as never })).toThrow(/tracer is .*@opentelemetry\/api/);
+});
+
+test('neither OpenTelemetry nor prom-client is loaded for a service that does not ask', () => {
+  expect(imports.filter(({ to }) => to.startsWith('@opentelemetry'))).toEqual([]);
+  const reached = new Set(['src/index.ts', 'src/enforce/middleware/express.ts']);
+  for (const path of reached) {
+    for (const one of imports) {
+      if (one.from === path && one.own && !one.typeOnly) reached.add(one.to);
+    }
+  }
+  expect(reached.size).toBeGreaterThan(20);
+  const loads = imports.filter(({ from, to }) => reached.has(from) && to === 'prom-client');
+  expect(loads).toEqual([]);
+});
