@@ -8,6 +8,7 @@ import {
   inflightScript,
   logScript,
   paceScript,
+  refundScript,
   takeScript,
   togetherScript,
   windowScript,
@@ -21,6 +22,7 @@ const HOT = [
   counterScript,
   windowScript,
   paceScript,
+  refundScript,
   inflightScript,
   effectiveScript,
 ];

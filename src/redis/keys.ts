@@ -37,6 +37,16 @@ export interface LimiterKeys {
   shadowSubjectBucket(subject: string): string;
   /** What the other algorithms keep, apart from the buckets: `wl`, `wc`, `wf` windows, `wp` the pacing queue. */
   taken(kind: TakenKind, subject: string | null, shadow: boolean): string;
+  /** Says that a refund was made; `mark` is the random part of a decision's id. */
+  refund(mark: string): string;
+  /** What a person said of single subjects. */
+  readonly overrides: string;
+  /** What stands of a subject: its outcomes in a row. */
+  standing(subject: string): string;
+  /** Says that an outcome was counted. */
+  outcome(id: string): string;
+  /** Past the most live subjects: the index of them, and the bucket that newcomers share. */
+  crowd(kind: 'b' | TakenKind, shadow: boolean): { index: string; shared: string };
   telemetry(second: number): string;
   /** The heaviest subjects of one minute (of Redis time, since 1970). */
   top(minute: number): string;
@@ -74,6 +84,15 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
     taken: (kind, subject, shadow) => {
       const total = `${base}${shadow ? ':s' : ''}:${kind}`;
       return subject === null ? total : `${total}:${encodeSubject(subject)}`;
+    },
+    refund: (mark) => `${base}:r:${mark}`,
+    overrides: `${base}:o`,
+    standing: (subject) => `${base}:ts:${encodeSubject(subject)}`,
+    outcome: (id) => `${base}:oc:${encodeSubject(id)}`,
+    crowd: (kind, shadow) => {
+      const half = shadow ? `${base}:s` : base;
+      // No subject is encoded as `#` alone.
+      return { index: `${half}:x:${kind}`, shared: `${half}:${kind}:#` };
     },
     telemetry: (second) => `${base}:t:${second}`,
     top: (minute) => `${base}:top:${minute}`,

@@ -47,6 +47,8 @@ export class ClockModel {
   keptMs: number;
   subjectKeptMs: number;
   readonly marks = new Map<string, number>();
+  /** The bound of the rate: what a refund reckons with that comes after a write. */
+  maxRate = 1_000;
 
   constructor(params: ModelParams, nowUs: number) {
     this.params = { ...params };
@@ -256,4 +258,41 @@ export class ClockModel {
     }
     return answer('ok', rest - cost);
   }
+
+  /** What was taken goes back, as far as its bucket still owes it; true: at least one of the two did. */
+  refund(taken: ModelTaken, nowUs: number, sameGeneration: boolean): boolean {
+    const { params } = this;
+    const state = this.stateAt(nowUs);
+    const most = Math.max(params.rate, this.maxRate, params.safeRate, params.probeRate);
+    const before = taken.atUs < this.changedAtUs;
+    const sinceS = (this.changedAtUs - taken.atUs) / 1e6;
+    const kept = (accrued: number, floor: number, rate: number) =>
+      !before || floor <= accrued - rate * sinceS;
+    let done = false;
+    const give = (name: string, v: number, capacity: number, floor: number) => {
+      const mark = this.marks.get(name);
+      if (mark !== undefined && mark > v + slackAt(v)) return;
+      done = true;
+      if (mark === undefined) return;
+      const least = floor > v + slackAt(v) ? Number.NEGATIVE_INFINITY : floor;
+      this.marks.set(name, Math.min(mark, Math.max(mark - taken.cost, v - capacity, least)));
+    };
+    const closed = state === 'closed' || state === 'recovering';
+    if (closed && sameGeneration && kept(this.accrued, this.floor, most)) {
+      give('', this.v(nowUs), this.capacityAt(nowUs), this.floor);
+    }
+    if (taken.subject !== null && params.subjectRate >= 0) {
+      const fastest = params.subjectRate * (params.subjectFollow ? most / params.policyRate : 1);
+      if (kept(this.subjectAccrued, this.subjectFloor, fastest)) {
+        give(taken.subject, this.subjectV(nowUs), params.subjectCapacity, this.subjectFloor);
+      }
+    }
+    return done;
+  }
+}
+
+export interface ModelTaken {
+  subject: string | null;
+  cost: number;
+  atUs: number;
 }

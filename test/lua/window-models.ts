@@ -15,6 +15,8 @@ export interface WindowModel {
   /** The first moment at which `micros` more would fit, if nothing else is taken; null: never. */
   fitsAtUs(micros: number, nowUs: number): number | null;
   take(micros: number, nowUs: number): boolean;
+  /** Gives back what was taken then; false: it does not count any more. */
+  refund(micros: number, atUs: number, nowUs: number): boolean;
 }
 
 /** `countsUntil` says when a take of that time stops counting: all there is between the algorithms. */
@@ -35,6 +37,12 @@ function model(limit: number, countsUntil: (atUs: number) => number): WindowMode
     take(micros, nowUs) {
       if (used(nowUs) + micros > limit) return false;
       took.push({ atUs: nowUs, micros });
+      return true;
+    },
+    refund(micros, atUs, nowUs) {
+      const index = took.findIndex((each) => each.atUs === atUs && each.micros === micros);
+      if (index < 0 || countsUntil(atUs) <= nowUs) return false;
+      took.splice(index, 1);
       return true;
     },
   };
