@@ -1,4 +1,4 @@
-/** What the adopted policy says to services beside the numbers: `onRedisError` and the subject's template. Stage: enforce. */
+/** What the adopted policy says to services beside the numbers: the subject's template, the rollout, … Stage: enforce. */
 import type { Clock } from '../clock.js';
 import { ALGORITHMS, type Algorithm, type AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce } from '../redis/calls.js';
@@ -8,6 +8,7 @@ import { isOlder, type WriteOrder } from '../redis/write-order.js';
 import type { KeyFinder } from './address.js';
 import { expire, type Link } from './link.js';
 import type { RedisClient } from './options.js';
+import { compileRollout, type Reach } from './rollout.js';
 import { compileSubject, type SubjectTemplate } from './subject-template.js';
 import type { Warn } from './warnings.js';
 
@@ -24,6 +25,7 @@ const FIELDS = [
   'windowMs',
   'cells',
   'terms',
+  'rollout',
 ] satisfies ParamField[];
 const CHOICES: readonly string[] = ['open', 'closed', 'local'] satisfies OnRedisError[];
 
@@ -34,6 +36,8 @@ export interface AdoptedTerms {
   readonly algorithm: AlgorithmTerms | null;
   /** What else the policy states; empty before it was read. */
   readonly service: ServiceTerms;
+  /** Whom the limiter is enforced for: null: all; undefined: not read yet. */
+  readonly rollout: Reach | null | undefined;
   /** A reply carried these numbers: newer ones are followed by a reading of the params. */
   see(inForce: InForce): void;
   /** Settles when the params were read, or when one deadline has passed without an answer; never rejects. */
@@ -57,6 +61,8 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
   let template: SubjectTemplate | null = null;
   let algorithm: AlgorithmTerms | null = null;
   let service: ServiceTerms = {};
+  let rollout: Reach | null | undefined;
+  let rolloutText = '';
   let read: WriteOrder | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
   let reading = false;
@@ -70,12 +76,18 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
 
   function see(inForce: InForce): void {
     // Missing params say nothing: what was read last holds, as the last numbers do.
-    if (!inForce.managed) tellFirst();
+    if (!inForce.managed) nothingSaid();
     if (!inForce.managed || closed || reading || later !== undefined) return;
     if (read !== null && !isOlder(read, inForce)) return;
     const waitMs = lastMs + READ_EVERY_MS - clock.monotonicMs();
     if (waitMs <= 0) void readTerms();
     else later = setTimeout(readLater, waitMs).unref();
+  }
+
+  /** What was read before holds; before a first reading the limiter is enforced for all. */
+  function nothingSaid(): void {
+    if (rollout === undefined) rollout = null;
+    tellFirst();
   }
 
   function readLater(): void {
@@ -88,24 +100,31 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     reading = true;
     lastMs = clock.monotonicMs();
     try {
-      const [epoch, revision, choice, subject, name, windowMs, cells, terms] = await options
+      const [epoch, revision, choice, subject, kind, windowMs, cells, terms, reach] = await options
         .link()
         .within(lastMs + deadlineMs, async () => {
           const { params } = finder.keys ?? (await finder.find());
           return redis.hmget(params, ...FIELDS);
         });
-      if (epoch && revision) {
-        read = { epoch: Number(epoch), revision: Number(revision) };
+      const order = { epoch: Number(epoch), revision: Number(revision) };
+      // A replica that lags behind must not bring back what has been replaced.
+      if (epoch && revision && (read === null || !isOlder(order, read))) {
+        read = order;
         onRedisError = choice && CHOICES.includes(choice) ? (choice as OnRedisError) : null;
-        algorithm = algorithmOf(name, windowMs, cells);
+        algorithm = algorithmOf(kind, windowMs, cells);
         service = parseServiceTerms(terms);
         follow(subject ?? '');
+        if (rollout === undefined || rolloutText !== (reach ?? '')) {
+          rolloutText = reach ?? '';
+          rollout = compileRollout(name, rolloutText);
+        }
       }
-      tellFirst();
+      nothingSaid();
     } catch (error) {
       // Redis away or slow: the link has counted it. A missing right would else never be heard of.
       const { message } = error as Error;
       if (message.startsWith('NOPERM')) {
+        nothingSaid();
         warn('FLYBALL_W_PARAMS_UNREADABLE', `limiter ${name}: ${message}. ${NEEDED}`);
       }
     } finally {
@@ -134,6 +153,9 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     },
     get service() {
       return service;
+    },
+    get rollout() {
+      return rollout;
     },
     get template() {
       return template;

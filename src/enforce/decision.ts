@@ -17,9 +17,17 @@ export type LimitName = 'rate' | 'subject' | 'in_flight' | 'breaker' | 'reserve'
 
 /**
  * Who decided: `redis` by the params in force; `cached`: this process, repeating a denial of Redis that still
- * holds; `unmanaged` Redis, by numbers passed along since there are no params; `local`, `open`, `closed` without Redis.
+ * holds; `unmanaged` Redis, by numbers passed along since there are no params; `local`, `open`, `closed` without Redis;
+ * `shadow`: nobody, since the rollout has not reached this subject, and `wouldAllow` tells what enforcement had said.
  */
-export type DecisionSource = 'redis' | 'cached' | 'unmanaged' | 'local' | 'open' | 'closed';
+export type DecisionSource =
+  | 'redis'
+  | 'cached'
+  | 'unmanaged'
+  | 'local'
+  | 'open'
+  | 'closed'
+  | 'shadow';
 
 export interface TakeDecision {
   readonly allowed: boolean;

@@ -14,8 +14,11 @@ export interface LimiterStats {
   decisions: Record<string, number>;
   admitted: number;
   denied: Record<string, number>;
-  /** Shadow mode: would have been denied, by reason. */
+  /** Admitted in shadow, but would have been denied, by reason. */
   wouldDeny: Record<string, number>;
+  /** Takes that a rollout has not reached: what enforcement would have answered. */
+  shadowAllowed: number;
+  shadowDenied: number;
   /** Admitted by Redis with at most a fifth of the capacity left: four fifths are used. */
   nearLimit: number;
   /** The newest numbers seen in force; null before the first, and without params. */
@@ -58,7 +61,15 @@ export interface Stats {
   sees(inForce: InForce, windowMs: number): void;
   snapshot(): Pick<
     LimiterStats,
-    'decisions' | 'admitted' | 'denied' | 'wouldDeny' | 'nearLimit' | 'decisionMs' | 'decisionSumMs'
+    | 'decisions'
+    | 'admitted'
+    | 'denied'
+    | 'wouldDeny'
+    | 'shadowAllowed'
+    | 'shadowDenied'
+    | 'nearLimit'
+    | 'decisionMs'
+    | 'decisionSumMs'
   >;
 }
 
@@ -72,6 +83,7 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
   const decisionMs = new Array<number>(LATENCY_EDGES_MS.length + 1).fill(0);
   let admitted = 0;
   let nearLimit = 0;
+  let shadowDenied = 0;
   let sumMs = 0;
   let nearTotal = -1;
   let nearSubject = -1;
@@ -95,7 +107,10 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
           if (decision.remaining <= (subject === null ? nearTotal : nearSubject)) nearLimit += 1;
         }
       } else count(denied, decision.reason);
-      if (decision.allowed && !decision.wouldAllow) count(wouldDeny, decision.reason);
+      if (decision.allowed && !decision.wouldAllow) {
+        count(wouldDeny, decision.reason);
+        if (source === 'shadow') shadowDenied += 1;
+      }
       let i = 0;
       while (i < LATENCY_EDGES_MS.length && tookMs > LATENCY_EDGES_MS[i]!) i++;
       decisionMs[i]! += 1;
@@ -115,6 +130,8 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
       admitted,
       denied: { ...denied },
       wouldDeny: { ...wouldDeny },
+      shadowAllowed: (decisions.shadow ?? 0) - shadowDenied,
+      shadowDenied,
       nearLimit,
       decisionMs: [...decisionMs],
       decisionSumMs: sumMs,

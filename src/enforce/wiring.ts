@@ -13,6 +13,7 @@ import { type LimiterOptions, resolveOptions } from './options.js';
 import { createPoolGauge } from './pool-gauge.js';
 import { createRecorder } from './recorder.js';
 import { createRedisTime } from './redis-time.js';
+import { shadowKeys, withRollout } from './rollout-shadow.js';
 import { createSamples } from './samples.js';
 import { createServiceTime } from './service-time.js';
 import { createShares } from './shares.js';
@@ -107,7 +108,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     recorder.outcome(outcome, latencyMs, generation, info);
   };
   const flush = createFlush({ ...parts, recorder, inFlight, pool, processId });
-  const decider = createDecider({
+  const enforced = createDecider({
     ...parts,
     link,
     taker,
@@ -117,6 +118,15 @@ export function createWiring(options: LimiterOptions, processId: string) {
     recorder,
     serviceTime,
     warn,
+    finish,
+  });
+  const apart = createTaker({ ...parts, finder: shadowKeys(finder), terms });
+  const decider = withRollout(enforced, {
+    ...parts,
+    adopted,
+    taker: apart,
+    link,
+    recorder,
     finish,
   });
 

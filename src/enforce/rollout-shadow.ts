@@ -1,0 +1,164 @@
+/** Takes that a rollout has not reached: admitted, the would-be answer taken from the shadow's buckets. Stage: enforce. */
+import type { Clock } from '../clock.js';
+import type { LimiterKeys } from '../redis/keys.js';
+import type { KeyFinder } from './address.js';
+import { costRefused } from './arguments.js';
+import type { Decider } from './decider.js';
+import { type Basis, Decision, type DecisionReason, type Finish } from './decision.js';
+import type { InForceView } from './in-force.js';
+import type { Link } from './link.js';
+import { type Ending, PendingTake, type TakeWish } from './pending-take.js';
+import type { Recorder } from './recorder.js';
+import type { Reach } from './rollout.js';
+import type { Stats } from './stats.js';
+import type { Taker } from './taker.js';
+
+export interface RolloutOptions {
+  /** undefined: not read yet; null: enforced for all. */
+  adopted: { readonly rollout: Reach | null | undefined; firstRead(): Promise<void> };
+  /** Its calls go to the shadow's keys: `shadowKeys`. */
+  taker: Taker;
+  link: Link;
+  view: InForceView;
+  recorder: Recorder;
+  stats: Stats;
+  clock: Clock;
+  deadlineMs: number;
+  finish: Finish;
+}
+
+/** `enforced` for whom the rollout has reached; without a rollout it costs one comparison. */
+export function withRollout(enforced: Decider, options: RolloutOptions): Decider {
+  const { adopted, taker, link, view, recorder, stats, clock, finish } = options;
+
+  function decide(wish: TakeWish): Promise<Decision> {
+    const { rollout } = adopted;
+    if (rollout === null) return enforced.decide(wish);
+    if (rollout === undefined) return decideEarly(wish);
+    return rollout.reaches(wish.subject) ? enforced.decide(wish) : decideApart(wish);
+  }
+
+  /** The first takes of a process wait for nothing; but none is denied before it is known whom it is enforced for. */
+  async function decideEarly(wish: TakeWish): Promise<Decision> {
+    const known = adopted.firstRead();
+    const decision = await enforced.decide(wish);
+    if (decision.allowed) return decision;
+    await known;
+    const reached = adopted.rollout?.reaches(wish.subject) ?? true;
+    if (reached) return decision;
+    const { reason, remaining, retryAfterMs } = decision;
+    return build(wish, false, reason, remaining, retryAfterMs, decision, clock.monotonicMs());
+  }
+
+  function decideApart(wish: TakeWish): Promise<Decision> {
+    const startedMs = clock.monotonicMs();
+    recorder.offered();
+    if (link.up) return ask(wish, startedMs, true);
+    return Promise.resolve(record(unknown(wish, startedMs), wish, startedMs, startedMs));
+  }
+
+  function ask(wish: TakeWish, startedMs: number, counted: boolean): Promise<Decision> {
+    return new Promise((ok, no) => {
+      // No place in flight: the cap binds, and is filled by, those alone for whom the limiter is enforced.
+      const pending = new PendingTake(wish, null, startedMs, counted, ending, ok, no);
+      taker.take(pending, startedMs + options.deadlineMs);
+    });
+  }
+
+  const ending: Ending = {
+    decide({ wish, startedMs, counted }, answer, inForce, nowMs) {
+      if (answer?.reason === 'bad_cost') throw costRefused(wish.cost);
+      const decision =
+        answer && inForce
+          ? build(
+              wish,
+              answer.allowed,
+              answer.reason,
+              answer.remaining,
+              answer.retryAfterMs,
+              inForce,
+              nowMs,
+            )
+          : unknown(wish, nowMs);
+      return counted ? record(decision, wish, startedMs, nowMs) : decision;
+    },
+    drop() {},
+  };
+
+  /** Redis did not answer: what it would have said is not known, so nothing is said against the take. */
+  function unknown(wish: TakeWish, nowMs: number): Decision {
+    return build(wish, true, 'ok', 0, 0, view.current ?? NOTHING_KNOWN, nowMs);
+  }
+
+  function build(
+    wish: TakeWish,
+    wouldAllow: boolean,
+    reason: DecisionReason,
+    remaining: number,
+    retryAfterMs: number | null,
+    basis: Basis,
+    nowMs: number,
+  ): Decision {
+    const waitMs = wouldAllow ? 0 : retryAfterMs;
+    const end = wish.cost > 0 ? finish : null;
+    return new Decision(
+      true,
+      wouldAllow,
+      reason,
+      remaining,
+      waitMs,
+      'shadow',
+      wish.subject,
+      basis,
+      end,
+      nowMs,
+      null,
+    );
+  }
+
+  function record(decision: Decision, wish: TakeWish, sinceMs: number, nowMs: number): Decision {
+    recorder.admitted();
+    if (!decision.wouldAllow) recorder.wouldDeny(decision.reason);
+    stats.decided(decision, wish, nowMs - sinceMs);
+    return decision;
+  }
+
+  return {
+    decide,
+    steps: enforced.steps,
+    peek(subject, onRedisError) {
+      if (adopted.rollout?.reaches(subject) ?? true) return enforced.peek(subject, onRedisError);
+      const wish: TakeWish = { ...PEEK, subject, onRedisError };
+      const nowMs = clock.monotonicMs();
+      return link.up ? ask(wish, nowMs, false) : Promise.resolve(unknown(wish, nowMs));
+    },
+  };
+}
+
+const PEEK = { cost: 0, priority: 'default', signal: undefined } as const;
+const NOTHING_KNOWN: Basis = { revision: 0, epoch: 0, state: 'closed', generation: 0 };
+
+/** The same limiter with the shadow's buckets in place of its own: takes by these keys touch nothing enforced. */
+export function shadowKeys(finder: KeyFinder): KeyFinder {
+  let own: LimiterKeys | null = null;
+  let apart: LimiterKeys;
+  function of(keys: LimiterKeys): LimiterKeys {
+    if (keys !== own) {
+      own = keys;
+      apart = {
+        ...keys,
+        bucket: keys.shadowBucket,
+        subjectBucket: keys.shadowSubjectBucket,
+        taken: (kind, subject) => keys.taken(kind, subject, true),
+      };
+    }
+    return apart;
+  }
+  return {
+    get keys() {
+      const { keys } = finder;
+      return keys && of(keys);
+    },
+    find: async () => of(await finder.find()),
+  };
+}
