@@ -16,14 +16,19 @@ export interface SetAnswer {
 }
 
 export interface SetAsker {
-  /** null: Redis did not answer in time. Never rejects. */
-  ask(takes: readonly TakeRequest[], deadlineAtMs: number): Promise<SetAnswer | null>;
+  /** null: Redis did not answer in time. Rejects only when the signal says stop; before the call, nothing is taken. */
+  ask(
+    takes: readonly TakeRequest[],
+    deadlineAtMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<SetAnswer | null>;
   /** Why these limiters cannot be decided in one call, by what Redis says of them; null: they can. */
   fault(): Promise<FlyballError | null>;
 }
 
 interface Asked {
   takes: readonly TakeRequest[];
+  signal: AbortSignal | undefined;
   answered(answer: SetAnswer | null): void;
 }
 
@@ -37,7 +42,7 @@ export function createSetAsker(members: readonly LimiterParts[], deadlineMs: num
   let deadlineAtMs = 0;
 
   function flush() {
-    const batch = queue;
+    const batch = queue.filter(({ signal }) => !signal?.aborted);
     queue = [];
     if (batch.length > 0) void send(batch, deadlineAtMs);
   }
@@ -125,20 +130,27 @@ export function createSetAsker(members: readonly LimiterParts[], deadlineMs: num
   }
 
   return {
-    ask(takes, itsDeadlineAtMs) {
-      return new Promise((answered) => {
+    ask(takes, itsDeadlineAtMs, signal) {
+      return new Promise((ok, no) => {
+        signal?.throwIfAborted();
+        const abort = () => no(signal!.reason);
+        signal?.addEventListener('abort', abort, { once: true });
+        const answered = (answer: SetAnswer | null) => {
+          signal?.removeEventListener('abort', abort);
+          ok(answer);
+        };
         if (queue.length === 0) {
           deadlineAtMs = itsDeadlineAtMs;
           setImmediate(flush);
         }
         deadlineAtMs = Math.min(deadlineAtMs, itsDeadlineAtMs);
-        queue.push({ takes, answered });
+        queue.push({ takes, signal, answered });
         if (queue.length >= most) flush();
       });
     },
     async fault() {
       await Promise.all(members.map(({ adopted }) => adopted.firstRead()));
-      const keys = await findKeys();
+      const keys = await Promise.all(members.map(({ finder }) => finder.find()));
       if (!shareSlot(keys)) return slotFault(keys);
       const other = members.find((each) => algorithmOf(each) !== 'token-bucket');
       return other ? algorithmFault(other) : null;

@@ -72,8 +72,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
     const held = places as Held[];
     try {
       const up = members.every(({ link }) => link.up);
-      const asked = up ? asker.ask(wishes, startedMs + deadlineMs) : null;
-      const answer = asked && (await unlessAborted(asked, signal));
+      const answer = up ? await asker.ask(wishes, startedMs + deadlineMs, signal) : null;
       const bad = answer?.answers.findIndex(({ reason }) => reason === 'bad_cost') ?? -1;
       if (bad >= 0) throw costRefused(wishes[bad]!.cost);
       const decisions = answer
@@ -168,14 +167,4 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
       if (fault) throw fault;
     },
   };
-}
-
-/** Rejects with the signal's reason as soon as it says stop. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  return new Promise((ok, no) => {
-    const abort = () => no(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(ok, no).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
