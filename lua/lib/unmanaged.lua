@@ -12,7 +12,7 @@ local sum = rate and capacity and cap and subject_rate and subject_capacity
 if not sum or sum > 9007199254740992 then
   return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])
 end
-code = ARGV[3] == '1' and 1 or 2
+code = (ARGV[3] == '1' or ARGV[3] == '3') and 1 or 2
 full, floor, subject_floor = capacity, NONE, NONE
 clock, subject_clock = 0, 0
 reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0

@@ -33,30 +33,18 @@ const TAKE_STATUS = ['ok', 'late', 'mode'] as const;
 const inForceByText = new Map<string, InForce>();
 const IN_FORCE_KEPT = 256;
 
+/** Answers as numbers in the array, or packed: `[status, nowUs, inForce, bytes]` with the strings as buffers. */
 export function readTakeReply(raw: unknown): TakeReply {
-  const reply = raw as (number | string)[];
+  const reply = raw as (number | string | Buffer)[];
   const status = Array.isArray(reply) ? TAKE_STATUS[reply[0] as number] : undefined;
   if (status === undefined) throw unreadable('take', raw);
-  const answers: TakeAnswer[] = [];
-  for (let i = 3; i < reply.length; i += 3) {
-    const code = reply[i] as number;
-    const retry = reply[i + 2] as number;
-    const allowed = code <= 1;
-    const answer: TakeAnswer = {
-      allowed,
-      reason: TAKE_REASONS[code]!,
-      remaining: reply[i + 1] as number,
-      retryAfterMs: retry < 0 ? null : allowed ? 0 : retry,
-    };
-    // Pacing tells an admitted take how long it waits.
-    if (allowed && retry > 0) answer.delayMs = retry;
-    answers.push(answer);
-  }
+  const text = reply[2] as string | Buffer;
+  const packed = reply[3];
   return {
     status,
     nowUs: reply[1] as number,
-    inForce: readInForce(reply[2] as string),
-    answers,
+    inForce: readInForce(typeof text === 'string' ? text : text.toString('latin1')),
+    answers: packed instanceof Uint8Array ? unpacked(packed) : listed(reply as number[]),
   };
 }
 

@@ -13,6 +13,8 @@ export interface ScriptCall<
   script: Script<Keys, Args>;
   keys: Keys;
   args: Args;
+  /** The reply holds bytes: its strings come as buffers. Only for clients that take commands of ours. */
+  packed?: boolean;
 }
 
 /** How often a script was loaded through a client, and the load under way. */
@@ -117,7 +119,8 @@ function byHash(redis: RedisClient, call: ScriptCall): Promise<unknown> {
   return redis.evalsha(script.sha, keys.length, ...keys, ...args);
 }
 
-function byText(redis: RedisClient, { script, keys, args }: ScriptCall): Promise<unknown> {
+function byText(redis: RedisClient, { script, keys, args, packed }: ScriptCall): Promise<unknown> {
+  if (packed) return redis.callBuffer('eval', script.lua, keys.length, ...keys, ...args);
   return redis.eval(script.lua, keys.length, ...keys, ...args);
 }
 

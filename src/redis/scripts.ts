@@ -24,6 +24,7 @@ import {
   readTakeReply,
 } from './replies.js';
 import { multiCommand, pipelineScripts, type RedisClient, runScript } from './run-script.js';
+import { takesCommands } from './script-command.js';
 import {
   actuateScript,
   heartbeatScript,
@@ -53,7 +54,12 @@ export async function takePipelined(
   redis: RedisClient,
   calls: readonly TakeCall[],
 ): Promise<TakeReply[]> {
-  return (await pipelineScripts(redis, calls.map(takeCall))).map(readTakeReply);
+  return (
+    await pipelineScripts(
+      redis,
+      calls.map((call) => takeCall(call)),
+    )
+  ).map(readTakeReply);
 }
 
 /**

@@ -5,26 +5,36 @@ import type { TakenKind } from './keys.js';
 import type { ScriptCall } from './run-script.js';
 import { counterScript, logScript, paceScript, takeScript, windowScript } from './scripts.gen.js';
 
-/** Keys and arguments of a take, as `docs/contract.md` lays them down. */
-export function takeCall(call: TakeCall): ScriptCall {
+/**
+ * Keys and arguments of a take, as `docs/contract.md` lays them down. `mayPack`: the client can be handed bytes, so
+ * many answers may come in one string.
+ */
+export function takeCall(call: TakeCall, mayPack = false): ScriptCall {
   const layout = layoutOf(call.terms);
   if (layout !== null) return termsCall(call, layout);
   const { keys, takes, chargeByUs, shadow, fallback } = call;
   const bucket = shadow ? keys.shadowBucket : keys.bucket;
+  const packed = mayPack && takes.length > 1;
   const names: string[] = [keys.params, bucket];
   const args: (string | number)[] = [
     time(call.nowUs),
     chargeByUs === 'any' ? '' : (chargeByUs ?? '0'),
-    shadow ? '1' : '0',
+    packed ? (shadow ? '3' : '2') : shadow ? '1' : '0',
     fallbackText(fallback),
   ];
-  for (const each of takes) {
+  let alike = true;
+  for (let i = 0; i < takes.length; i++) {
+    const each = takes[i]!;
     const { subject } = each;
     if (subject === null) names.push(bucket);
     else names.push(shadow ? keys.shadowSubjectBucket(subject) : keys.subjectBucket(subject));
-    args.push(takeText(each));
+    const text = takeText(each);
+    args.push(text);
+    if (text !== args[4]) alike = false;
   }
-  return { script: takeScript as ScriptCall['script'], keys: names, args };
+  // One argument holds for all.
+  if (alike && takes.length > 1) args.length = 5;
+  return { script: takeScript as ScriptCall['script'], keys: names, args, packed };
 }
 
 /** The same for an algorithm that keeps windows or a queue instead of buckets. */

@@ -97,6 +97,60 @@ test.each([
   await expect(call).rejects.toThrow(/^FLYBALL_E_CALL_INVALID/);
 });
 
+test('one argument holds for all takes of a call, and packed answers are the same numbers', async () => {
+  const calls = [
+    ['0', '2', '2', '2'],
+    ['0', '2'],
+    ['2', '2', '2', '2'],
+    ['2', '2'],
+  ];
+  const replies: unknown[][] = [];
+  for (const [flag, ...costs] of calls) {
+    const { keys } = limiter();
+    await seedParams(fixture.redis, keys, { rate: 1, capacity: 5 }, { nowUs: T0 });
+    const names = [keys.params, keys.bucket, keys.bucket, keys.bucket, keys.bucket];
+    const args = [T0, '', flag!, '', ...costs];
+    const reply = (await fixture.redis.callBuffer(
+      'eval',
+      takeScript.lua,
+      5,
+      ...names,
+      ...args,
+    )) as [number, number, Buffer, ...(number | Buffer)[]];
+    const bytes = reply[3];
+    const numbers = Buffer.isBuffer(bytes)
+      ? Array.from({ length: bytes.length / 8 }, (_each, i) => bytes.readDoubleLE(8 * i))
+      : reply.slice(3);
+    replies.push([...reply.slice(0, 2), reply[2].toString(), ...numbers]);
+    expect(Buffer.isBuffer(bytes)).toBe(flag === '2');
+  }
+  expect(replies[0]!.slice(3)).toEqual([0, 3, 0, 0, 1, 0, 2, 1, 1000]);
+  for (const reply of replies) expect(reply).toEqual(replies[0]);
+});
+
+test('packed, in shadow and with missing params, and late: as without', async () => {
+  const { keys } = limiter();
+  const numbers = '1 2 0 -1 0';
+  const at = (bucket: string, args: (string | number)[]) =>
+    fixture.redis.callBuffer(
+      'eval',
+      takeScript.lua,
+      4,
+      keys.params,
+      bucket,
+      bucket,
+      bucket,
+      ...args,
+    );
+  const [, , text, bytes] = (await at(keys.shadowBucket, [T0, '', '3', numbers, '1'])) as Buffer[];
+  expect(text!.toString()).toMatch(/^0 0 0 0 shadow /);
+  expect(bytes!.readDoubleLE(0)).toBe(0);
+  expect(await fixture.redis.get(keys.shadowBucket)).toMatch(/^u:0:/);
+  expect(await at(keys.bucket, [T0, T0 - 1, '2', numbers, '1'])).toHaveLength(3);
+  await seedParams(fixture.redis, keys, { mode: 'shadow' }, { nowUs: T0 });
+  expect(((await at(keys.bucket, [T0, '', '2', numbers, '1'])) as unknown[])[0]).toBe(2);
+});
+
 test('peek: cost 0 tells what is left and writes nothing', async () => {
   const { keys, one } = limiter();
   await seedParams(fixture.redis, keys, { rate: 1, capacity: 10 }, { nowUs: T0 });
