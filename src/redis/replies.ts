@@ -48,6 +48,40 @@ export function readTakeReply(raw: unknown): TakeReply {
   };
 }
 
+function listed(reply: readonly number[]): TakeAnswer[] {
+  const answers: TakeAnswer[] = [];
+  for (let i = 3; i < reply.length; i += 3) {
+    answers.push(answerOf(reply[i]!, reply[i + 1]!, reply[i + 2]!));
+  }
+  return answers;
+}
+
+const DOUBLE = 8;
+
+function unpacked({ buffer, byteOffset, byteLength }: Uint8Array): TakeAnswer[] {
+  const doubles = new DataView(buffer, byteOffset, byteLength);
+  const answers: TakeAnswer[] = [];
+  for (let at = 0; at < byteLength; at += 3 * DOUBLE) {
+    const code = doubles.getFloat64(at, true);
+    const remaining = doubles.getFloat64(at + DOUBLE, true);
+    answers.push(answerOf(code, remaining, doubles.getFloat64(at + 2 * DOUBLE, true)));
+  }
+  return answers;
+}
+
+function answerOf(code: number, remaining: number, retry: number): TakeAnswer {
+  const allowed = code <= 1;
+  const answer: TakeAnswer = {
+    allowed,
+    reason: TAKE_REASONS[code]!,
+    remaining,
+    retryAfterMs: retry < 0 ? null : allowed ? 0 : retry,
+  };
+  // Pacing tells an admitted take how long it waits.
+  if (allowed && retry > 0) answer.delayMs = retry;
+  return answer;
+}
+
 /** `managed epoch revision generation mode state gliding rate capacity inFlightMax subjectRate subjectCapacity` */
 export function readInForce(text: string): InForce {
   const known = inForceByText.get(text);

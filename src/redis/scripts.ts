@@ -46,7 +46,7 @@ export const MAX_TAKES = 512;
 
 /** Decides up to 512 takes of one limiter in order, in one call. */
 export async function take(redis: RedisClient, call: TakeCall): Promise<TakeReply> {
-  return readTakeReply(await runScript(redis, takeCall(call)));
+  return readTakeReply(await runScript(redis, takeCall(call, takesCommands(redis))));
 }
 
 /** Many take calls in one pipeline: healed from NOSCRIPT as one call is, each charged once. */
