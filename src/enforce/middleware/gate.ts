@@ -79,12 +79,20 @@ export function createGate<Req>(
     return limiter.ready().then(() => void ready.add(limiter));
   }
 
+  function takeReady(limiter: Limiter, facts: Facts<Req>, req: Req): Promise<TakeDecision> {
+    if (ready.has(limiter)) return take(limiter, facts, req);
+    return becomeReady(limiter).then(() => take(limiter, facts, req));
+  }
+
   const enter: Gate<Req>['enter'] = (req, carrier, pass, settle, fail) => {
+    let exempt: boolean | undefined;
     try {
-      if (isExempt?.(req)) return pass();
+      exempt = isExempt?.(req);
     } catch (error) {
       return fail(error);
     }
+    // Outside: what the service throws is not for `fail`.
+    if (exempt) return pass();
     if (sourceReady) return decide(req, carrier, pass, settle, fail);
     source!.ready!().then(() => {
       sourceReady = true;
@@ -93,19 +101,16 @@ export function createGate<Req>(
   };
 
   const decide: Gate<Req>['enter'] = (req, carrier, pass, settle, fail) => {
+    const facts = new Facts(adapter, req, addresses, resolved.route);
     let visit: Visit | null;
-    let taken: Promise<TakeDecision>;
+    let taken: Promise<TakeDecision> | null;
     try {
-      const facts = new Facts(adapter, req, addresses, resolved.route);
       visit = begin(facts, carrier);
-      if (visit === null) return pass();
-      const { limiter } = visit;
-      taken = ready.has(limiter)
-        ? take(limiter, facts, req)
-        : becomeReady(limiter).then(() => take(limiter, facts, req));
+      taken = visit === null ? null : takeReady(visit.limiter, facts, req);
     } catch (error) {
       return fail(error);
     }
+    if (visit === null || taken === null) return pass();
     const at = visit;
     taken.then((decision) => {
       if (decision.delayMs > 0) setTimeout(settle, decision.delayMs, at, decision);
