@@ -36,7 +36,16 @@ const COLOUR = /(\x1b\[(?:[0-9]{1,3})m)/;
 
 /** JSON that a terminal cannot be hijacked with either: the same characters as `\uXXXX` escapes. */
 export function safeJson(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(UNSAFE, (c) =>
+  return escaped(JSON.stringify(value, null, 2));
+}
+
+/** The same on one line, for a command that tells many things one by one. */
+export function safeJsonLine(value: unknown): string {
+  return escaped(JSON.stringify(value));
+}
+
+function escaped(json: string): string {
+  return json.replace(UNSAFE, (c) =>
     c === '\n' ? c : `\\u${c.codePointAt(0)!.toString(16).padStart(4, '0')}`,
   );
 }

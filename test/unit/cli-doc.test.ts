@@ -17,6 +17,8 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'check',
     'init',
     'status',
+    'tail',
+    'top',
     'audit',
     'explain',
     'rollback',
