@@ -176,14 +176,21 @@ function tlsOf(
   return { ...servername, ...environmentTls(env) };
 }
 
-/** Wait until Redis answers, at most `deadlineMs`; the error names the address and the last fault seen. */
+/**
+ * Wait until Redis answers, at most `deadlineMs`; the error names the address and the last fault seen. A wrong
+ * password, a missing right or a wrong certificate is said at once: waiting does not mend it.
+ */
 export async function awaitRedis(
   redis: RedisClient,
   options: { url: string; deadlineMs: number },
 ): Promise<void> {
   let fault = 'no answer';
-  const seen = (error: Error) => {
-    fault = error.message;
+  const seen = ({ message }: Error) => {
+    // What each Sentinel said tells more than that none could be used.
+    if (message.startsWith('All sentinels are unreachable') && fault !== 'no answer') return;
+    fault = message.includes('invalid reply: null')
+      ? 'Sentinel knows no master of that name'
+      : message;
   };
   for (const event of FAULTS) redis.on(event, seen);
   const giveUpAt = performance.now() + options.deadlineMs;
@@ -207,8 +214,7 @@ export async function awaitRedis(
       if (outcome instanceof Error && !/max retries|timed out/.test(outcome.message)) {
         fault = outcome.message;
       }
-      // Waiting does not mend a wrong password or a missing right.
-      if (/^(WRONGPASS|NOAUTH|NOPERM)/.test(fault)) break;
+      if (/WRONGPASS|NOAUTH|NOPERM|certificate/.test(fault)) break;
       await pause(Math.min(100, Math.max(0, giveUpAt - performance.now())));
     }
   } finally {
@@ -216,8 +222,17 @@ export async function awaitRedis(
   }
   throw new FlyballError(
     'FLYBALL_E_REDIS_UNREACHABLE',
-    `Redis at ${redactUrl(options.url)} cannot be used: ${fault}. Waited at most ${options.deadlineMs} ms. Check the address, the password and that it is running.`,
+    `Redis at ${redactUrl(options.url)} cannot be used: ${fault}. Waited at most ${options.deadlineMs} ms. Check ${whatToCheck(fault)}.`,
   );
+}
+
+function whatToCheck(fault: string): string {
+  if (/certificate/.test(fault)) {
+    return 'FLYBALL_REDIS_TLS_CA, FLYBALL_REDIS_TLS_CERT and FLYBALL_REDIS_TLS_SERVERNAME';
+  }
+  if (fault.includes('of that name')) return 'the name at the end of the URL';
+  if (/sentinel.*(WRONGPASS|NOAUTH)/.test(fault)) return 'FLYBALL_REDIS_SENTINEL_PASSWORD';
+  return 'the address, the password and that it is running';
 }
 
 function pause(ms: number): Promise<void> {
