@@ -11,7 +11,7 @@ import { GENESIS_HASH } from '../../src/redis/calls.js';
 import { awaitRedis, connect, type RedisClient } from '../../src/redis/connect.js';
 import { functionsLibrary, loadFunctions } from '../../src/redis/functions.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { heartbeat, inFlight, lease, note, take } from '../../src/redis/scripts.js';
+import { addTop, heartbeat, inFlight, lease, note, take } from '../../src/redis/scripts.js';
 import { freePort } from '../support/redis-server.js';
 import { seedParams } from '../support/seed-params.js';
 
@@ -170,6 +170,35 @@ describe.each([
     expect(await tried(service, 'XRANGE', keys.audit, '-', '+')).toBe('refused');
     expect(await inScript(service, 'GET', keys.policy)).toBe('refused');
   });
+});
+
+test('a service adds samples and top subjects, and can neither ask for samples nor read those of others', async () => {
+  const keys = limiterKeys({ name: 'watched' });
+  expect(await tried(service, 'HGETALL', keys.tail)).toBe('ok');
+  expect(await tried(service, 'XADD', keys.samples, 'MAXLEN', '~', 1000, '*', 's', '{}')).toBe('ok');
+  expect(await tried(service, 'PEXPIRE', keys.samples, 60_000)).toBe('ok');
+  expect(await addTop(service, { keys, minute: 1, fields: [['n', 1]] })).toBe(1);
+  // Grown, so that the script cuts.
+  const fields = Array.from({ length: 600 }, (_, i) => [`t:user:${i}`, i + 1] as const);
+  expect(await addTop(service, { keys, minute: 1, fields })).toBe(130);
+  for (const command of [
+    ['HSET', keys.tail, 'x', '{}'],
+    ['PEXPIRE', keys.tail, 1],
+    ['DEL', keys.tail],
+    ['XRANGE', keys.samples, '-', '+'],
+    ['XREAD', 'STREAMS', keys.samples, '0'],
+    ['DEL', keys.samples],
+    ['DEL', keys.top(1)],
+    ['XADD', keys.audit, '*', 's', '{}'],
+  ] as [string, ...(string | number)[]][]) {
+    expect([command, await tried(service, ...command)]).toEqual([command, 'refused']);
+  }
+  const script = `return redis.call('HSET', KEYS[1], 'rate', '9')`;
+  expect(await tried(service, 'EVAL', script, 2, keys.params, keys.top(1))).toBe('refused');
+  // As `flyball tail` does, with the rights of a person at the CLI.
+  expect(await tried(daemon, 'HSET', keys.tail, 'x', '{}')).toBe('ok');
+  expect(await tried(daemon, 'XREAD', 'STREAMS', keys.samples, '0')).toBe('ok');
+  expect(await tried(daemon, 'HGETALL', keys.top(1))).toBe('ok');
 });
 
 test('a service runs no command that is not about one limiter', async () => {
