@@ -175,7 +175,9 @@ describe.each([
 test('a service adds samples and top subjects, and can neither ask for samples nor read those of others', async () => {
   const keys = limiterKeys({ name: 'watched' });
   expect(await tried(service, 'HGETALL', keys.tail)).toBe('ok');
-  expect(await tried(service, 'XADD', keys.samples, 'MAXLEN', '~', 1000, '*', 's', '{}')).toBe('ok');
+  expect(await tried(service, 'XADD', keys.samples, 'MAXLEN', '~', 1000, '*', 's', '{}')).toBe(
+    'ok',
+  );
   expect(await tried(service, 'PEXPIRE', keys.samples, 60_000)).toBe('ok');
   expect(await addTop(service, { keys, minute: 1, fields: [['n', 1]] })).toBe(1);
   // Grown, so that the script cuts.
