@@ -1,59 +1,44 @@
-import { type AddressInfo, connect } from 'node:net';
-import express, { type Express, type Request } from 'express';
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import express, { type Express, type Request, type Response } from 'express';
+import { expect, test } from 'vitest';
 import { flyball } from '../../src/enforce/middleware/express.js';
-import {
-  createLimiter,
-  FlyballTypeError,
-  type Limiter,
-  type LimiterOptions,
-} from '../../src/index.js';
-import type { ParamChange } from '../../src/redis/params.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { FlyballTypeError } from '../../src/index.js';
+import { middlewareCases } from '../support/middleware-cases.js';
+import { useRig } from '../support/middleware-rig.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const closing: (() => unknown)[] = [];
+const rig = useRig('express');
+const { limiter } = rig;
+const listen = (app: Express) => rig.listen(createServer(app));
 
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
+middlewareCases(rig, {
+  name: 'express',
+  knowsRoute: false,
+  readsBodyFirst: true,
+  async serve({ limiters, options, handlers }) {
+    const app = express();
+    app.use(express.text());
+    for (const each of limiters) app.use(flyball<Request>(each, options));
+    app.get('/ok', (_req, res) => void res.send('ok'));
+    app.get('/health', (_req, res) => void res.send('healthy'));
+    app.get('/users/:id', (_req, res) => void res.send('user'));
+    app.get('/fail', (_req, res) => void res.status(502).send('no'));
+    app.get('/throw', () => {
+      throw new Error('boom');
+    });
+    app.get('/destroy', (_req, res) => void res.destroy());
+    app.get('/never', () => handlers.arrived());
+    app.get('/stream', (_req, res) => {
+      res.write('first ');
+      handlers.streaming(() => res.end('last'));
+    });
+    app.post('/echo', (req, res) => void res.send(req.body));
+    app.use((_error: unknown, _req: Request, res: Response, next: () => void) =>
+      res.headersSent ? next() : res.status(500).send('error'),
+    );
+    return createServer(app);
+  },
 });
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-afterAll(() => server.stop());
-
-/** The params come first, so that the first share is asked of them. */
-async function limiter(
-  params: ParamChange,
-  options: Partial<LimiterOptions> = {},
-): Promise<Limiter> {
-  const name = `express-${++count}`;
-  await setParams(admin, { name }, params);
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  closing.push(() => made.close());
-  return made;
-}
-
-async function listen(app: Express): Promise<string> {
-  const http = app.listen(0, '127.0.0.1');
-  await new Promise((ok) => http.once('listening', ok));
-  closing.push(() => {
-    http.closeAllConnections();
-    return new Promise((ok) => http.close(ok));
-  });
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-}
 
 const PER_USER = { subject: 'user:{userId}', rate: 5, capacity: 10 };
 const byUser = { attributes: (req: Request) => ({ userId: req.get('x-user') }) };
@@ -105,7 +90,7 @@ test('the total rate and an open breaker answer 503 and say which', async () => 
   expect(denied.headers.get('ratelimit')).toMatch(/;r=0;t=\d+$/);
 
   await setParams(
-    admin,
+    rig.admin,
     api,
     { state: 'open', openUntil: Date.now() + 60_000, openForMs: 60_000 },
     'breaker',
@@ -154,7 +139,7 @@ test('5xx is failed, a client that leaves is cancelled, a handler that throws is
     res.status(503).send('no');
   });
   app.get('/never', () => {});
-  app.use((_error: unknown, _req: Request, res: express.Response, _next: express.NextFunction) => {
+  app.use((_error: unknown, _req: Request, res: Response, _next: () => void) => {
     res.status(500).send('error');
   });
   const url = await listen(app);
@@ -168,14 +153,7 @@ test('5xx is failed, a client that leaves is cancelled, a handler that throws is
   abort.abort();
   expect(await left).toBe('left');
   await until('it is counted out', () => api.stats().inFlight === 0);
-  await api.close();
-
-  const sums: Record<string, number> = {};
-  for (const key of await admin.keys(`flyball:{${api.name}}:t:*`)) {
-    for (const [field, value] of Object.entries(await admin.hgetall(key))) {
-      sums[field] = (sums[field] ?? 0) + Number(value);
-    }
-  }
+  const sums = await rig.reported(api);
   expect(sums).toMatchObject({
     off: 5,
     adm: 5,
@@ -211,7 +189,7 @@ test('C50: a request without the attribute is limited by its socket address, not
   expect((await fetch(url, { headers: { 'x-forwarded-for': '1.1.1.1' } })).status).toBe(200);
   expect((await fetch(url, { headers: { 'x-forwarded-for': '2.2.2.2' } })).status).toBe(429);
   expect(api.stats().missingAttributes).toBe(2);
-  expect(await admin.exists(`flyball:{${api.name}}:b:ip:127.0.0.1`)).toBe(1);
+  expect(await rig.admin.exists(`flyball:{${api.name}}:b:ip:127.0.0.1`)).toBe(1);
 });
 
 test('I12: shadow changes no answer', async () => {
@@ -227,26 +205,4 @@ test('I12: shadow changes no answer', async () => {
     expect(answer.headers.get('ratelimit-policy')).toBeNull();
   }
   expect(api.stats().wouldDeny).toEqual({ rate: 2 });
-});
-
-test('a client that left before the decision is not passed on', async () => {
-  const api = await limiter({ rate: 1000, capacity: 1000 });
-  const app = express();
-  app.use(flyball(api));
-  (await api.take()).done();
-  let reached = 0;
-  app.get('/', (_req, res) => {
-    reached += 1;
-    res.send('hello');
-  });
-  const url = await listen(app);
-  server.pause();
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await until('the request arrived', () => api.stats().inFlight === 1);
-  socket.destroy();
-  await new Promise((ok) => socket.once('close', ok));
-  server.resume();
-  await until('its place came back', () => api.stats().inFlight === 0);
-  expect(reached).toBe(0);
 });

@@ -1,58 +1,44 @@
-import { type AddressInfo, connect } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { flyball } from '../../src/enforce/middleware/fastify.js';
-import {
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type TakeDecision,
-} from '../../src/index.js';
-import type { ParamChange } from '../../src/redis/params.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
-import { setParams, until } from '../support/sdk-params.js';
+import type { TakeDecision } from '../../src/index.js';
+import { middlewareCases } from '../support/middleware-cases.js';
+import { useRig } from '../support/middleware-rig.js';
+import { until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const closing: (() => unknown)[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-afterAll(() => server.stop());
-
-/** The params come first, so that the first share is asked of them. */
-async function limiter(
-  params: ParamChange,
-  options: Partial<LimiterOptions> = {},
-): Promise<Limiter> {
-  const name = `fastify-${++count}`;
-  await setParams(admin, { name }, params);
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  closing.push(() => made.close());
-  return made;
-}
+const rig = useRig('fastify');
+const { limiter } = rig;
 
 async function listen(app: FastifyInstance): Promise<string> {
-  await app.listen({ port: 0, host: '127.0.0.1' });
-  closing.push(() => {
-    app.server.closeAllConnections();
-    return app.close();
-  });
-  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  await app.ready();
+  return rig.listen(app.server);
 }
+
+middlewareCases(rig, {
+  name: 'fastify',
+  knowsRoute: true,
+  readsBodyFirst: false,
+  async serve({ limiters, options, handlers }) {
+    const app = fastify();
+    for (const each of limiters) await app.register(flyball, { ...options, limiter: each });
+    app.get('/ok', async () => 'ok');
+    app.get('/health', async () => 'healthy');
+    app.get('/users/:id', async () => 'user');
+    app.get('/fail', (_request, reply) => reply.code(502).send('no'));
+    app.get('/throw', async () => {
+      throw new Error('boom');
+    });
+    app.get('/destroy', (_request, reply) => void reply.raw.destroy());
+    app.get('/never', () => handlers.arrived());
+    app.get('/stream', (_request, reply) => {
+      reply.hijack();
+      reply.raw.write('first ');
+      handlers.streaming(() => reply.raw.end('last'));
+    });
+    await app.ready();
+    return app.server;
+  },
+});
 
 test('the subject’s own bucket answers 429 with a problem; other subjects pass', async () => {
   const api = await limiter(
@@ -105,13 +91,7 @@ test('a full in-flight cap answers 503 with r=0; outcomes are counted once', asy
   abort.abort();
   await left;
   await until('it is counted out', () => api.stats().inFlight === 0);
-  await api.close();
-  const sums: Record<string, number> = {};
-  for (const key of await admin.keys(`flyball:{${api.name}}:t:*`)) {
-    for (const [field, value] of Object.entries(await admin.hgetall(key))) {
-      sums[field] = (sums[field] ?? 0) + Number(value);
-    }
-  }
+  const sums = await rig.reported(api);
   const counts = { adm: 3, ok: 1, err: 1, can: 1 };
   expect(sums).toMatchObject({ ...counts, 'c:SYSTEMERROR': 1, 'uc:pay:SYSTEMERROR': 1 });
   // What the handler noted leads over what the middleware sees of the answer.
@@ -130,26 +110,4 @@ test('it binds the instance that registers it, and not its siblings', async () =
   expect((await fetch(`${url}/limited`)).status).toBe(200);
   expect((await fetch(`${url}/limited`)).status).toBe(503);
   expect((await fetch(`${url}/free`)).status).toBe(200);
-});
-
-test('a client that left before the decision does not reach the route', async () => {
-  const api = await limiter({ rate: 1000, capacity: 1000 });
-  const app = fastify();
-  await app.register(flyball, { limiter: api });
-  (await api.take()).done();
-  let reached = 0;
-  app.get('/', async () => {
-    reached += 1;
-    return 'hello';
-  });
-  const url = await listen(app);
-  server.pause();
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await until('the request arrived', () => api.stats().inFlight === 1);
-  socket.destroy();
-  await new Promise((ok) => socket.once('close', ok));
-  server.resume();
-  await until('its place came back', () => api.stats().inFlight === 0);
-  expect(reached).toBe(0);
 });
