@@ -4,6 +4,8 @@ import type { LoadedPolicy } from '../policy/load.js';
 import { paramsFromPolicy } from '../policy/params.js';
 import { effective, settled } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
+import type { Rollout } from '../redis/rollout.js';
+import { adoptedRollout } from './person-rollout.js';
 
 const UNTOUCHED: ParamChange = {
   state: 'closed',
@@ -46,6 +48,7 @@ export function createdParams(
     rate: last.rate,
     capacity: last.capacity,
     inFlightMax: last.inFlightMax,
+    rollout: last.rollout,
   };
   for (const field of NOT_THE_POLICYS) Object.assign(change, { [field]: last[field] });
   return {
@@ -69,6 +72,8 @@ export function adoptedParams(
   const { state, rate, inFlightMax } = settled(params, effective(params, nowMs));
   const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash };
   const { openForMs } = change;
+  const rollout = adoptedRollout(policy.limiter.rollout as Rollout | undefined, params.rollout);
+  change.rollout = rollout.text;
   for (const field of NOT_THE_POLICYS) delete change[field];
   if (state !== 'open') change.openForMs = openForMs;
   const policyRate = change.rate ?? 0;
@@ -101,7 +106,7 @@ export function adoptedParams(
   return {
     change,
     goesLower: lowest(change) < lowest(params),
-    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}.`,
+    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}${rollout.told}.`,
   };
 }
 

@@ -1,6 +1,9 @@
 /** Before → after of a verb, as a person reads it before saying yes. Pure. Stage: cli. */
 import type { Facts, VerbPlan } from '../actuate/verbs/plan.js';
+import { ruleText } from '../actuate/verbs/subject.js';
 import { effective } from '../redis/effective.js';
+import { parseRollout, rolloutWords } from '../redis/rollout.js';
+import type { SubjectRule } from '../redis/subject-override.js';
 import type { Colours } from './output.js';
 import { clean, clockTime, number, span } from './text.js';
 
@@ -21,9 +24,13 @@ export function preview(c: Colours, plan: VerbPlan, facts: Facts): string {
   }
   rows.push(['pinned', hold(params.pinnedUntil, nowMs), hold(then.pinnedUntil, nowMs)]);
   rows.push(['frozen', hold(params.frozenUntil, nowMs), hold(then.frozenUntil, nowMs)]);
+  if (params.rollout !== '' || then.rollout !== '') {
+    rows.push(['enforced for', reach(params.rollout), reach(then.rollout)]);
+  }
   if (now.state === 'open' || after.state === 'open') {
     rows.push(['open', hold(params.openUntil, nowMs), hold(then.openUntil, nowMs)]);
   }
+  if (plan.override) rows.splice(0, rows.length, ...subjectRows(plan.override, nowMs));
   const wide = Math.max(...rows.map((row) => row[1].length));
   const lines = rows.map(([name, from, to]) => {
     const label = `  ${name.padEnd(14)}`;
@@ -31,10 +38,27 @@ export function preview(c: Colours, plan: VerbPlan, facts: Facts): string {
       ? c.dim(`${label}${from}`)
       : `${label}${from.padEnd(wide)}  →  ${c.bold(to)}`;
   });
-  const title = `${c.bold(facts.limiter)} at revision ${params.revision}, mode ${params.mode}: ${plan.reason}`;
+  const whom = plan.override ? `, ${clean(plan.override.subject.slice(0, 100))}` : '';
+  const title = `${c.bold(facts.limiter)}${whom} at revision ${params.revision}, mode ${params.mode}: ${plan.reason}`;
   return [title, ...lines, ...plan.notes.map((note) => `  ${c.yellow('!')} ${clean(note)}`)].join(
     '\n',
   );
+}
+
+function reach(rollout: string): string {
+  return rolloutWords(parseRollout(rollout));
+}
+
+function subjectRows(
+  { before, to }: NonNullable<VerbPlan['override']>,
+  nowMs: number,
+): [string, string, string][] {
+  const said = (rule: SubjectRule | null) => (rule === null ? 'nothing' : ruleText(rule));
+  const ends = (rule: SubjectRule | null) => (rule === null ? 'no' : hold(rule.untilMs, nowMs));
+  return [
+    ['said of it', said(before), said(to)],
+    ['holds', ends(before), ends(to)],
+  ];
 }
 
 function perSecond(value: number): string {

@@ -24,7 +24,9 @@ const FILES: readonly CommandFile[] = [
   { names: ['rollback'], load: () => import('./rollback.js') },
   { names: ['pin', 'release'], load: () => import('./pin.js') },
   { names: ['freeze', 'thaw'], load: () => import('./freeze.js') },
+  { names: ['rollout'], load: () => import('./rollout.js') },
   { names: ['trip', 'reset'], load: () => import('./trip.js') },
+  { names: ['subject'], load: () => import('./subject.js') },
   { names: ['functions'], load: () => import('./functions.js') },
   { names: ['doctor'], load: () => import('./doctor.js') },
 ];

@@ -1,6 +1,6 @@
 /** What a policy says of the limiter itself: its numbers, subjects, routes, algorithm. Stage: policy. */
 import { z } from 'zod';
-import { cap, capacity, cost, name, rate, text } from './fields.js';
+import { cap, capacity, cost, name, rate, route, subjectName, text } from './fields.js';
 import { number, ratio, refuse, time } from './units.js';
 
 export const limiterSchema = z.strictObject({
@@ -26,9 +26,13 @@ export const limiterSchema = z.strictObject({
       follow: z.boolean().default(false),
     })
     .optional(),
-  /** Routes it stands in front of: `POST /api/pay/**`. Default none. */
+  /**
+   * Routes it stands in front of: `POST /api/pay/**`. `*` and `:id` are one segment, `**` any number. A request falls
+   * under the most exact route. Default none.
+   */
   routes: z
-    .array(text(/^([A-Z]+ |\* )?\/\S*$/, "a route ('POST /api/pay/**', or a path alone)"))
+    .array(route)
+    .max(64, 'are more than 64 routes. Name a common path: /api/**.')
     .default([]),
   /** Which processes report completions; with `none` the rate-only law rules. Default 'all'. */
   completions: z.enum(['all', 'some', 'none']).default('all'),
@@ -70,6 +74,17 @@ export const limiterSchema = z.strictObject({
   draw: z.enum(['each', 'block']).optional(),
   /** Keep the in-flight cap as places in Redis: exact, for a cap smaller than the fleet. Default: where it is needed. */
   exact: z.boolean().optional(),
+  /** For whom it is enforced so far; the others are in shadow. Default: all. */
+  rollout: z
+    .strictObject({
+      /** Share of the subjects, by a stable hash: whom 1 % reaches, 10 % reaches too. */
+      percent: number('percent', { min: 0, max: 100 }),
+      /** Enforced first, whatever the share: `user:42`. */
+      subjects: z.array(subjectName).max(100, 'are more than 100 subjects.').optional(),
+      /** 'subject', or 'request': a random share of the requests. Default 'subject'. */
+      by: z.enum(['subject', 'request']).optional(),
+    })
+    .optional(),
   /** Most subjects with a bucket of their own; past it new ones share one bucket. Default: no limit. */
   subjects: z
     .strictObject({

@@ -1,6 +1,7 @@
 /** The params a fresh limiter gets from its policy: every number a script needs, defaults filled in. Pure. Stage: policy → actuate. */
 import { type Algorithm, autoAlgorithm, DEFAULT_CELLS, hasWindow } from '../redis/algorithms.js';
 import type { OnRedisError, ParamChange } from '../redis/params.js';
+import { rolloutText } from '../redis/rollout.js';
 import { serviceTermsText } from '../redis/service-terms.js';
 import type { Policy } from './schema.js';
 
@@ -48,6 +49,7 @@ export function paramsFromPolicy(policy: Policy) {
     subject: (limiter.perSubject?.subject ?? '') as string,
     ...algorithmOf(limiter),
     terms: termsOf(limiter) as string,
+    rollout: rolloutText(limiter.rollout) as string,
   } as const satisfies ParamChange;
 }
 

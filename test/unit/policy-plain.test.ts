@@ -182,6 +182,7 @@ test('a fresh limiter gets the policy’s numbers, its bounds and its safe value
     subject: 'user:{userId}',
     algorithm: '',
     terms: '',
+    rollout: '',
     windowMs: 0,
     cells: 0,
   });

@@ -2,6 +2,7 @@
 import { FlyballError } from '../../errors.js';
 import { type Policy, policySchema } from '../../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../../redis/keys.js';
+import { readOverrides } from '../../redis/subject-override.js';
 import { type RedisClient, readParams, write } from '../actuator.js';
 import type { Facts, Planner, VerbPlan } from './plan.js';
 
@@ -59,6 +60,7 @@ export async function applyVerb(
         authority: { kind: 'person' },
         expected: { epoch: params.epoch, revision: params.revision },
         change: plan.change,
+        ...(plan.override === undefined ? {} : { override: plan.override }),
         cause: 'person',
         ...(plan.refloor === undefined ? {} : { refloor: plan.refloor }),
         actor: { kind: 'person', name: options.actor },
@@ -103,9 +105,12 @@ export async function readFacts(
       `${address.name} has no params in Redis: services use the numbers in their own code. \`flyball run\` adopts its policy and creates them.`,
     );
   }
+  const overrides =
+    params.subjectRules === 1 ? await readOverrides(redis, limiterKeys(address)) : null;
   return {
     limiter: address.name,
     params,
+    ...(overrides === null ? {} : { overrides }),
     nowMs: Math.floor((options.nowUs ?? nowUs) / 1000),
     policy: await readPolicy(redis, address),
     actor: options.actor,
@@ -138,6 +143,8 @@ function stillMeant(
   const { params: now } = facts;
   return (
     plan.agreed.every((key) => approved.plan.after[key] === plan.after[key]) &&
+    approved.plan.override?.before?.revision === plan.override?.before?.revision &&
+    approved.plan.basis === plan.basis &&
     then.pinnedUntil === now.pinnedUntil &&
     then.frozenUntil === now.frozenUntil &&
     then.heldBy === now.heldBy

@@ -2,6 +2,7 @@
 import type { Policy } from '../../policy/schema.js';
 import { type Effective, effective, settled } from '../../redis/effective.js';
 import type { ParamChange, Params } from '../../redis/params.js';
+import type { SubjectOverride } from '../../redis/subject-override.js';
 import { isActive } from '../adopted-params.js';
 import type { EntryValues } from '../entry.js';
 
@@ -20,6 +21,8 @@ export interface Facts {
   nowMs: number;
   /** The adopted policy, when it is there and parses. */
   policy: Policy | null;
+  /** What a person has said of single subjects, by their encoded names; absent: nothing. */
+  overrides?: ReadonlyMap<string, SubjectOverride>;
   /** `user@host (unverified)`. */
   actor: string;
 }
@@ -34,12 +37,20 @@ export interface VerbPlan {
   before: EntryValues;
   after: EntryValues;
   change: ParamChange;
+  /** What is said of one subject, in place of a change. */
+  override?: {
+    subject: string;
+    before: SubjectOverride | null;
+    to: Omit<SubjectOverride, 'revision'> | null;
+  };
   /**
    * The parts of `after` that a person's yes stands on. When the autopilot moves one of them in between, they
    * are shown the new plan; what it moves besides (where a freeze catches the rate, say) does not keep them
    * from acting in an incident.
    */
   agreed: readonly (keyof EntryValues)[];
+  /** What else the yes stands on: when it has become another, they are shown the new plan. */
+  basis?: string;
   /** `empty`: all buckets begin at 0, since a rate below the lowest planned one may outlive their TTL. */
   refloor?: 'empty';
   /** One sentence for the audit log, with numbers and the hold. */
