@@ -9,7 +9,6 @@ export {
   type TakeDecision,
 } from './enforce/decision.js';
 export { type HeaderOptions, headersOf } from './enforce/headers.js';
-export type { TakeOptions } from './enforce/limiter.js';
 export { createLimiter, type Limiter } from './enforce/limiter.js';
 export type { LimiterOptions } from './enforce/options.js';
 export { type Problem, problemOf, statusOf } from './enforce/problem.js';
@@ -24,10 +23,16 @@ export {
 } from './enforce/routes.js';
 export { LATENCY_EDGES_MS, type LimiterStats } from './enforce/stats.js';
 export type { Attributes } from './enforce/subject-template.js';
-export type { TakeSpan, TakeTracer } from './enforce/tracing.js';
 export { type TakeAll, takeAll } from './enforce/take-all.js';
 export type { TakeAllOptions, TakeAllWish } from './enforce/take-all-checks.js';
 export type { TakeAllDecision } from './enforce/take-all-decision.js';
+export type {
+  TakeManyOptions,
+  TakeManyWish,
+  TakeOptions,
+  WaitOptions,
+} from './enforce/take-options.js';
+export type { TakeSpan, TakeTracer } from './enforce/tracing.js';
 export type { LimiterWarning } from './enforce/warnings.js';
 export {
   type ErrorCode,

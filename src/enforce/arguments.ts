@@ -81,14 +81,44 @@ export function checkDuration(field: string, value: unknown, minMs: number, maxM
   return value;
 }
 
+/** A whole number from 1 to `most`. */
+export function checkWhole(field: string, value: unknown, most: number): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most) {
+    throw new FlyballTypeError(
+      'FLYBALL_E_ENFORCE_OPTION',
+      `${field} is ${show(value)}. Use a whole number from 1 to ${most}.`,
+    );
+  }
+  return value;
+}
+
 /** What `take` is given beside the subject: an object; a signal that is one; and what `run` is to run. */
-export function checkCall(take: unknown, signal: unknown): void {
+export function checkCall(
+  take: unknown,
+  signal: unknown,
+  what = 'the second argument of take',
+): void {
   const aborts = (signal as AbortSignal | undefined)?.throwIfAborted;
   if (typeof take === 'object' && take !== null) {
     if (signal === undefined || typeof aborts === 'function') return;
     throw wrongCall('signal', signal, 'the `signal` of an AbortController');
   }
-  throw wrongCall('the second argument of take', take, 'an object, or leave it out');
+  throw wrongCall(what, take, 'an object, or leave it out');
+}
+
+/** Bounds what one call holds in memory; more come in several. */
+const MOST_WISHES = 10_000;
+
+/** What `takeMany` is given: an array of objects. */
+export function checkWishes(wishes: unknown): void {
+  if (!Array.isArray(wishes) || wishes.length > MOST_WISHES) {
+    const given = Array.isArray(wishes) ? `${wishes.length} wishes` : show(wishes);
+    throw new FlyballTypeError(
+      'FLYBALL_E_ENFORCE_OPTION',
+      `takeMany was given ${given}. Give an array of at most ${MOST_WISHES} { subject, cost, priority }.`,
+    );
+  }
+  for (const [i, wish] of wishes.entries()) checkCall(wish, undefined, `wish ${i} of takeMany`);
 }
 
 export function checkFunction(fn: unknown): void {

@@ -2,37 +2,32 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FlyballError } from '../errors.js';
-import type { FallbackNumbers, InForce, Priority } from '../redis/calls.js';
+import type { FallbackNumbers, InForce } from '../redis/calls.js';
 import type { Mode } from '../redis/params.js';
 import {
   checkCall,
   checkCost,
+  checkDuration,
   checkFunction,
   checkOnRedisError,
   checkPriority,
   checkSubject,
-  type OnRedisError,
+  checkWishes,
+  show,
 } from './arguments.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
 import { keepParts } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
 import type { TakeWish } from './pending-take.js';
 import { codeOf, outcomeOf } from './recorder.js';
+import type { Refund } from './refund-answer.js';
+import { refused } from './refund-id.js';
 import type { LimiterStats } from './stats.js';
 import type { Attributes, KnownAttributes } from './subject-template.js';
+import type { TakeManyOptions, TakeManyWish, TakeOptions, WaitOptions } from './take-options.js';
 import { traced } from './tracing.js';
+import { DEFAULT_WAIT_MS } from './wait.js';
 import { createWiring } from './wiring.js';
-
-export interface TakeOptions {
-  /** Tokens, > 0, at most 6 decimals. Default 1. */
-  cost?: number;
-  /** `sheddable` leaves a reserve to `default`, and that to `critical`. Default `default`. */
-  priority?: Priority;
-  /** Aborting rejects with its reason; before the call is sent, nothing is taken. */
-  signal?: AbortSignal;
-  /** Overrides the adopted policy's and the limiter's for this take. */
-  onRedisError?: OnRedisError;
-}
 
 export interface Limiter {
   readonly name: string;
@@ -51,8 +46,21 @@ export interface Limiter {
     fn: (decision: TakeDecision) => T | Promise<T>,
     options?: TakeOptions,
   ): Promise<T>;
+  /**
+   * Take many, each decided by itself, as if one after another, in one call for 512. All are checked before the
+   * first is taken; an aborted signal rejects them all.
+   */
+  takeMany(wishes: readonly TakeManyWish[], options?: TakeManyOptions): Promise<TakeDecision[]>;
+  /**
+   * Take, waiting in order until it is admitted: by priority, then first come, first served. Nothing is taken
+   * before. Rejects with `FlyballDeniedError` when the time is over, at once for a cost above the capacity, with
+   * the signal's reason when aborted, and when `maxWaiting` wait already.
+   */
+  wait(subject?: string | null, options?: WaitOptions): Promise<TakeDecision>;
   /** Look without taking. */
   peek(subject?: string | null): Promise<TakeDecision>;
+  /** `decision.refund()`, or the same by the decision's id, which may be of another process of this limiter. */
+  refund(decision: TakeDecision | string): Promise<Refund>;
   /** How many requests wait for a pool connection now, or a function that tells at each flush. */
   reportPool(waiting: number | (() => number)): void;
   /** From now on the in-flight cap binds this process: every admitted request will call `done`. */
@@ -68,8 +76,6 @@ export interface Limiter {
   ready(): Promise<void>;
   /** Numbers in force as last seen, else those that were given, else null. Subject rate -1: no subject bucket. */
   numbers(): (FallbackNumbers & { mode: Mode }) | null;
-  /** The window of the algorithm in use, whose limit is rate × window; 0: a bucket with its capacity. */
-  readonly windowMs: number;
   /** The window of the algorithm in use, whose limit is rate × window; 0: a bucket with its capacity. */
   readonly windowMs: number;
   stats(): LimiterStats;
@@ -143,19 +149,33 @@ export function createLimiter(options: LimiterOptions): Limiter {
         throw error;
       }
     },
+    async takeMany(wishes, options) {
+      checkWishes(wishes);
+      const each = wishes.map(({ subject, ...wish }) => checked(subject, { ...options, ...wish }));
+      return Promise.all(each.map((wish) => decider.decide(wish)));
+    },
+    async wait(subject, options = {}) {
+      const { signal, ...wish } = checked(subject, options);
+      const timeoutMs = options.timeoutMs ?? DEFAULT_WAIT_MS;
+      checkDuration('timeoutMs', timeoutMs, 1, 86_400_000);
+      return wired.waits.wait({ ...wish, onRedisError: options.onRedisError }, timeoutMs, signal);
+    },
     async peek(subject) {
       open();
       checkSubject(subject);
       return decider.peek(subject ?? null, wired.onRedisError());
+    },
+    async refund(decision) {
+      open();
+      if (typeof decision === 'string') return wired.refunds.byId(decision);
+      if (typeof decision?.refund === 'function') return decision.refund();
+      throw refused(`it was given ${show(decision)}. Give the decision of a take, or its id`);
     },
     warn,
     reportPool: (waiting) => pool.report(waiting, resolved.clock.monotonicMs()),
     expectCompletions: () => inFlight.setReports(),
     get attributes() {
       return template()?.attributes.filter((name) => name !== 'ip') ?? [];
-    },
-    get windowMs() {
-      return (adopted.algorithm ?? resolved.terms)?.windowMs ?? 0;
     },
     get windowMs() {
       return (adopted.algorithm ?? resolved.terms)?.windowMs ?? 0;
@@ -191,6 +211,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       processes: view.processes,
       abandoned: inFlight.abandoned,
       missingAttributes: stats.missingAttributes,
+      refunded: stats.refunded,
+      refundsDropped: stats.refundsDropped,
     }),
     close() {
       closing ??= wired.close();

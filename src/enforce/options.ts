@@ -9,9 +9,11 @@ import {
   checkDuration,
   checkNumber,
   checkOnRedisError,
+  checkWhole,
   type OnRedisError,
   show,
 } from './arguments.js';
+import { type Count, checkCounted } from './count.js';
 import { compileSubject, type SubjectTemplate } from './subject-template.js';
 import type { TakeTracer } from './tracing.js';
 
@@ -66,6 +68,12 @@ export interface LimiterOptions extends AlgorithmOptions {
    */
   tracer?: TakeTracer | false;
   /**
+   * What a take counts, once `done()` has told how the request ended. `failures`: `ok` is given back, for sign-in
+   * guards; `successes`: `failed` is, for guards of what costs money. A take is charged at once all the same, so that a
+   * burst cannot pass the limit. The adopted policy's choice beats this one. Default `all`.
+   */
+  count?: Count;
+  /**
    * Hold each request's place under the in-flight cap in Redis: exact for a cap smaller than the fleet, at one more
    * call a turn. All services of the limiter must say so alike: places and shares do not know of each other.
    */
@@ -75,6 +83,8 @@ export interface LimiterOptions extends AlgorithmOptions {
    * from the first `done()`, `run()` or middleware on.
    */
   completions?: boolean;
+  /** Most takes that `wait` here at once, 1 … 100000; the next is rejected. Default 1000. */
+  maxWaiting?: number;
   /** A request that never reported completion gives its in-flight place back after this. Default 300000 ms. */
   abandonedAfterMs?: number;
   /** Told of what an operator should know, at most once a minute each. Default: `process.emitWarning`. */
@@ -100,8 +110,10 @@ export interface ResolvedOptions {
   denyCache: boolean;
   topSubjects: boolean;
   tracer: TakeTracer | false | undefined;
+  count: Count;
   exact: boolean;
   completions: boolean;
+  maxWaiting: number;
   abandonedAfterMs: number;
   clock: Clock;
 }
@@ -124,8 +136,10 @@ const KNOWN = new Set<string>([
   'denyCache',
   'topSubjects',
   'tracer',
+  'count',
   'exact',
   'completions',
+  'maxWaiting',
   'abandonedAfterMs',
   'onWarning',
   'clock',
@@ -171,8 +185,10 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
     denyCache: options.denyCache ?? true,
     topSubjects: options.topSubjects ?? true,
     tracer: options.tracer,
+    count: checkCounted(options),
     exact: options.exact ?? false,
     completions: (options.completions ?? false) || options.exact === true,
+    maxWaiting: checkWhole('maxWaiting', options.maxWaiting ?? 1000, 100_000),
     abandonedAfterMs: checkDuration(
       'abandonedAfterMs',
       options.abandonedAfterMs ?? 300_000,

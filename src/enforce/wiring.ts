@@ -13,6 +13,7 @@ import { type LimiterOptions, resolveOptions } from './options.js';
 import { createPoolGauge } from './pool-gauge.js';
 import { createRecorder } from './recorder.js';
 import { createRedisTime } from './redis-time.js';
+import { createRefunds } from './refunds.js';
 import { shadowKeys, withRollout } from './rollout-shadow.js';
 import { createSamples } from './samples.js';
 import { createServiceTime } from './service-time.js';
@@ -22,6 +23,7 @@ import { createStats } from './stats.js';
 import { createTaker } from './taker.js';
 import { createTopSubjects } from './top-subjects.js';
 import { createTracing } from './tracing.js';
+import { createWaits } from './wait.js';
 import { createWarnings } from './warnings.js';
 
 const BEAT_MS = 1_000;
@@ -36,7 +38,10 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const { redis } = connection;
   const view = createInForceView(resolved);
   const time = createRedisTime();
-  const inFlight = createInFlight(resolved.completions, (slot) => slots?.release(slot));
+  const inFlight = createInFlight(resolved.completions, (slot) => {
+    slots?.release(slot);
+    waits.freed();
+  });
   const denials = resolved.denyCache ? createDenyCache() : NO_DENY_CACHE;
   const recorder = createRecorder();
   const serviceTime = createServiceTime();
@@ -61,6 +66,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
         `limiter ${name}: Redis has no params for it; the numbers known here are used. Is \`flyball run\` running with its policy?`,
       );
     }
+    if (newer) waits.changed();
     if (newer && inFlight.reports) void shares.refresh(clock.monotonicMs() + deadlineMs);
   };
   const adopted = createAdoptedTerms({
@@ -96,17 +102,32 @@ export function createWiring(options: LimiterOptions, processId: string) {
           `limiter ${name}: Redis does not answer (${cause}); deciding without it, onRedisError is '${onRedisError()}'.`,
         );
       }
-      if (event === 'up') void shares.refresh(clock.monotonicMs() + deadlineMs);
+      if (event === 'up') {
+        void shares.refresh(clock.monotonicMs() + deadlineMs);
+        waits.changed();
+      }
     },
   });
 
-  const finish: Finish = (outcome, info, generation, startedMs, slot) => {
+  const refunds = createRefunds({
+    ...parts,
+    name,
+    warn,
+    terms,
+    local: () => enforced.steps.local,
+    count: () => adopted.service.count ?? resolved.count,
+    // A denial that this process still repeats may have been for want of just these tokens.
+    onRefunded: () => denials.clear(),
+  });
+  const ended: Finish = (outcome, info, generation, startedMs, slot, decision) => {
     const latencyMs = Math.max(0, clock.monotonicMs() - startedMs);
     if (slot) inFlight.release(slot);
     else inFlight.setReports();
     if (outcome !== 'cancelled') serviceTime.add(latencyMs);
     recorder.outcome(outcome, latencyMs, generation, info);
+    refunds.ended(decision, outcome);
   };
+  const finish = Object.assign(ended, { refunds });
   const flush = createFlush({ ...parts, recorder, inFlight, pool, processId });
   const enforced = createDecider({
     ...parts,
@@ -129,6 +150,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
     recorder,
     finish,
   });
+  const { maxWaiting } = resolved;
+  const waits = createWaits({ name, maxWaiting, decider, view, clock, onRedisError });
 
   let timer: ReturnType<typeof setTimeout>;
   function nextBeat() {
@@ -156,10 +179,11 @@ export function createWiring(options: LimiterOptions, processId: string) {
   let closed = false;
   async function close() {
     closed = true;
+    waits.close();
     clearTimeout(timer);
     adopted.close();
     if (link.up) {
-      await Promise.all([flush(), samples.beat(), top?.flush()]);
+      await Promise.all([flush(), samples.beat(), top?.flush(), refunds.close()]);
       await slots?.close();
       await shares.leave(clock.monotonicMs() + CLOSE_MS);
     }
@@ -177,6 +201,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
     terms,
     serviceTime,
     finish,
+    refunds,
+    waits,
     inFlight,
     view,
     stats,

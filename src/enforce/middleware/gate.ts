@@ -2,8 +2,9 @@
 import { FlyballTypeError } from '../../errors.js';
 import { show } from '../arguments.js';
 import type { TakeDecision } from '../decision.js';
-import type { Limiter, TakeOptions } from '../limiter.js';
+import type { Limiter } from '../limiter.js';
 import type { Attributes } from '../subject-template.js';
+import type { TakeOptions } from '../take-options.js';
 import {
   type LimiterChoice,
   type LimiterSource,
