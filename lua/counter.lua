@@ -35,7 +35,10 @@ local function open_window(key)
   for i = 1, cells + 1 do w.cells[i] = 0 end
   local stored = call('GET', key)
   local count = stored and #stored / 8 - 2 or 0
-  if count < 2 or count % 1 ~= 0 then return w end
+  if count < 2 or count % 1 ~= 0 then
+    w.fresh = true
+    return w
+  end
   local newest, old_width = struct.unpack('<dd', stored)
   local shift = cell - newest
   if old_width == width and count == cells + 1 and shift >= 0 then

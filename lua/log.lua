@@ -46,7 +46,10 @@ end
 
 local function open_window(key)
   local w = { key = key, n = call('LLEN', key), used = 0, sum = 0, base = 0, live = 1, keep = 1 }
-  if w.n == 0 then return w end
+  if w.n == 0 then
+    w.fresh = true
+    return w
+  end
   w.newest, w.sum = entry(key, w.n - 1)
   w.live = math.max(1, first_after(key, w.n, now - window_us))
   local _, base = entry(key, w.live - 1)

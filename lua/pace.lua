@@ -23,6 +23,11 @@
 --- @include lib/view.lua
 local FIRST, LEADING = 4, 2
 --- @include lib/opening.lua
+--- @include lib/rule.lua
+-- A block, an exemption and the most live subjects hold as in `subjects`; numbers of their own have no meaning here.
+-- An exempt subject still waits in the total's queue, as far as that has room.
+local overrides_key, index_key, shared_key = KEYS[LEADING + 1], KEYS[LEADING + 2], KEYS[LEADING + 3]
+--- @include lib/rules.lua
 local function slack_at(v)
   return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16
 end
@@ -31,7 +36,10 @@ end
 local function open_queue(key, v, per_second, most, life)
   local q = { key = key, v = v, rate = per_second, most = most, life = life, level = 0, slack = slack_at(v) }
   local stored = call('GET', key)
-  if not stored then return q end
+  if not stored then
+    q.fresh = true
+    return q
+  end
   local level, at = string.match(stored, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')
   if level then -- calls without params left it
     level = tonumber(level) - per_second * math.max(0, now - tonumber(at)) / 1000000
@@ -64,7 +72,7 @@ local function leak_us(q, tokens)
 end
 
 for i = 1, takes do
-  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]
+  local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]
   local cost, reserve = 1, reserve_default
   if arg ~= '1' then
     cost = costs and costs[arg]
@@ -73,29 +81,39 @@ for i = 1, takes do
     end
     reserve = reserves[arg]
   end
+  local rule = rich and mode > 0 and key ~= total_key and rule_of(i) or nil
+  local kind, shared = rule and rule.kind, false
+  local exempt = kind == 'exempt' and not probing
   local reason, ms, left = 0, 0, capacity
   if cost < 0 then
     reason, ms, left = 8, -1, 0
   elseif mode == 0 then
     reason = 1
+  elseif kind == 'block' then
+    reason, left = 9, 0
+    ms = rule.ends == -1 and -1 or whole_ms(rule.ends * 1000 - now)
   elseif open then
     reason, left = 4, 0
     ms = open_until < 0 and -1 or whole_ms(open_until - now)
   else
     local total = queue_of(total_key, clock, rate, capacity, ttl)
-    local own = subject_rate >= 0 and key ~= total_key
+    local own = subject_rate >= 0 and key ~= total_key and kind ~= 'exempt'
       and queue_of(key, subject_clock, subject_rate, subject_capacity, subject_ttl)
+    if own and most and own.fresh and not own.came and not room_for(subject_ttl, cost > 0) then
+      own = queue_of(shared_key, subject_clock, subject_rate, subject_capacity, subject_ttl)
+      shared = true
+    end
     left = capacity - total.level
     if cost > 0 then
       total.touched = true
       if own then own.touched = true end
     end
-    if cost > full or own and cost > subject_capacity then
+    if not exempt and cost > full or own and cost > subject_capacity then
       reason, ms = 7, -1
     else
       local us = 0
       local short = cost + reserve - left
-      if short > total.slack or cost > 0 and rate <= 0 then
+      if not exempt and (short > total.slack or cost > 0 and rate <= 0) then
         reason = cost - left <= total.slack and rate > 0 and 6 or probing and 5 or 2
         us = rate > 0 and cost + reserve <= capacity + total.slack and leak_us(total, short)
       end
@@ -107,17 +125,23 @@ for i = 1, takes do
       if reason > 0 then ms = whole_ms(us) end
     end
     if reason == 0 and cost > 0 then
-      local us = leak_us(total, total.level)
+      local us = leak_us(total, total.level) or 0
       if own then us = math.max(us, leak_us(own, own.level)) end
       if us > 0 then ms = math.ceil(us / 1000) end
-      total.level, total.changed = total.level + cost, true
+      total.level = total.level + (exempt and math.max(0, math.min(cost, capacity - total.level)) or cost)
+      total.changed = true
       if own then own.level, own.changed = own.level + cost, true end
+      if own and most and own.fresh and not shared and not own.came then
+        own.came = true
+        came(key, subject_ttl)
+      end
       left = left - cost
     end
     if own then left = math.min(left, subject_capacity - own.level) end
   end
   local at = 3 * i + 1
-  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left + 0.0000005)), ms
+  reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left + 0.0000005))
+  reply[at + 2] = ms
 end
 
 for i = 1, #order do

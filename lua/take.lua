@@ -79,6 +79,7 @@ if not text then
 end
 
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end
+if code >= 16 then return { 3, now, text } end
 local mode = code % 4
 if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end
 local reply = { 0, now, text }

@@ -71,6 +71,7 @@ local function limiter_of(params, bucket, ARGV)
   -- A floor ahead of a clock that was set back is ignored.
   if floor > clock + slack then floor = NONE end
   if subject_floor > subject_clock + subject_slack then subject_floor = NONE end
+  code = code % 16
   local mode = code % 4
   local state = (code - mode) / 4
   return {

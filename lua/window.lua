@@ -33,7 +33,10 @@ local function open_window(key)
   local w = { key = key, used = 0, stop = aligned }
   local stop, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')
   stop = tonumber(stop)
-  if not stop then return w end
+  if not stop then
+    w.fresh = true
+    return w
+  end
   if stop > now then
     w.used, w.stop = tonumber(used), math.min(stop, now + window_us)
     w.ahead = w.stop < stop

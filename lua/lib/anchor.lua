@@ -4,7 +4,8 @@ local stranded = true
 if not managed then
   anchor, stranded = unmanaged_base(mark, per_second)
 else
-  -- A number lies ahead: the clock was set back, or it is another epoch's. Else calls without params left it.
-  local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):') or '')
+  -- A number lies ahead: the clock was set back, or it is another epoch's. Else calls without params left it, or the
+  -- subject had numbers of its own.
+  local tokens = tonumber(string.match(mark, '^[uo]:(%d+%.?%d*):') or '')
   anchor = tokens and v - tokens or v
 end

@@ -1,9 +1,12 @@
 -- opening: what a call over windows or of pacing stands on: the time, what is in force, and whether it may decide.
 -- The source sets FIRST (arguments before the takes) and LEADING (keys before the subjects). Answers at once when the
--- call is late, or when the mode wants the other keys.
+-- call is late, or when the params want other keys: the shadow's, or those by which single subjects are known.
 local call = redis.call
 local takes = #ARGV - FIRST
-if takes < 0 or #KEYS ~= takes + LEADING then
+-- `4` and `5` in place of `0` and `1`: the keys are those of a call that asks what is known of its subjects.
+local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'
+local before_subjects = rich and LEADING + 3 or LEADING
+if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')
 end
 local now, charge_by = now_us(ARGV[1]), ARGV[2]
@@ -36,14 +39,17 @@ if not text then
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
-    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor
+    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor
+    subject_since = v.untl == 0 and now or v.subjectSince
   else
     --- @include lib/unmanaged.lua
   end
 end
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end
+if (managed and code >= 16 or false) ~= rich then return { 3, now, text } end
+code = code % 16
 local mode = code % 4
-if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end
+if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end
 local state = (code - mode) / 4
 local open, probing = state == 1, state == 2
 local total_key = KEYS[2]

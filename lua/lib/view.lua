@@ -17,7 +17,7 @@ local function view_of(p, now)
   if e.state ~= 'open' then since = math.max(since, e.opens) end
   local half_open = e.state == 'half-open'
   return {
-    code = MODES[p.mode] + 4 * STATES[e.state],
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),
     from = since,
     untl = e.gliding and 0 or untl,
     since = since,

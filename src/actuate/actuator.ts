@@ -12,6 +12,7 @@ import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { type ParamChange, type Params, parseParams } from '../redis/params.js';
 import { readHashes } from '../redis/read-hashes.js';
 import { actuate, note, type RedisClient } from '../redis/scripts.js';
+import { overrideSubject, type SubjectOverride } from '../redis/subject-override.js';
 import { type Actor, type EntryBody, type EntryValues, sealEntry } from './entry.js';
 import { onceDespiteLoss } from './lost-reply.js';
 
@@ -29,6 +30,8 @@ export interface WriteRequest {
   /** A higher epoch that begins with this write: Redis was found to have lost writes. */
   newEpoch?: number;
   change: ParamChange;
+  /** What a person says of one subject, in place of a change of params; null takes it back. */
+  override?: { subject: string; to: Omit<SubjectOverride, 'revision'> | null };
   cause: ActuateCall['cause'];
   refloor?: 'empty' | 'full' | number;
   actor: Actor;
@@ -88,12 +91,19 @@ export async function write(
   options: WriteOptions,
 ): Promise<ActuateReply> {
   const keys = limiterKeys(address);
-  const { create = false, expected, newEpoch } = request;
+  const { create = false, expected, newEpoch, override } = request;
   const result = {
     epoch: newEpoch ?? expected.epoch,
     revision: create ? expected.revision : expected.revision + 1,
   };
   const body = entryBody('change', address.name, request, result, options.nowMs);
+  const { subject = '', to = null } = override ?? {};
+  const overridden = ({ entry, nowUs }: ActuateCall) =>
+    overrideSubject(redis, {
+      ...{ keys, expected, subject, entry },
+      override: to === null ? null : { ...to, revision: result.revision },
+      ...(nowUs === undefined ? {} : { nowUs }),
+    });
   let head = await readHead(redis, address);
   for (let attempt = 1; ; attempt++) {
     const call: ActuateCall = {
@@ -111,7 +121,7 @@ export async function write(
       ...(request.policy === undefined ? {} : { policy: request.policy }),
       ...(options.nowUs === undefined ? {} : { nowUs: options.nowUs }),
     };
-    const send = () => actuate(redis, call);
+    const send = () => (override === undefined ? actuate(redis, call) : overridden(call));
     const reply = await onceDespiteLoss(
       redis,
       address,

@@ -4,7 +4,8 @@ import type { LoadedPolicy } from '../policy/load.js';
 import type { ActuateReply, Authority } from '../redis/calls.js';
 import { effective, settled } from '../redis/effective.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
-import type { Params } from '../redis/params.js';
+import type { ParamChange, Params } from '../redis/params.js';
+import { inForceAt, readOverrides } from '../redis/subject-override.js';
 import { entryValues, type RedisClient, readParamsAnyhow, write } from './actuator.js';
 import { adoptedParams, createdParams } from './adopted-params.js';
 import { readEntries } from './audit.js';
@@ -79,7 +80,8 @@ async function create(
   options: AdoptOptions,
   unreadable: string | undefined,
 ): Promise<AdoptOutcome> {
-  const { change, restored, sentence } = createdParams(loaded, options.last ?? null);
+  const { change: fresh, restored, sentence } = createdParams(loaded, options.last ?? null);
+  const change = { ...fresh, ...(await saidRules(redis, address, nowUs)) };
   const epoch = Math.max(
     await nextEpoch(redis, address),
     (options.last?.epoch ?? 0) + 1,
@@ -123,6 +125,7 @@ async function change(
     if (stored.every((text) => text === loaded.json)) return { status: 'unchanged' };
   }
   const adopted = adoptedParams(loaded, params, nowUs / 1000);
+  Object.assign(adopted.change, await saidRules(redis, address, nowUs));
   const now = { ...params, ...settled(params, effective(params, nowUs / 1000)) };
   const reply = await write(
     redis,
@@ -145,6 +148,20 @@ async function change(
     options,
   );
   return answer(reply, 'changed', adopted.sentence);
+}
+
+/**
+ * What a person said of single subjects outlives the policy. Read after the params: an override that comes later moves
+ * their revision, and this write is refused.
+ */
+async function saidRules(
+  redis: RedisClient,
+  address: LimiterAddress,
+  nowUs: number,
+): Promise<Pick<ParamChange, 'subjectRules'>> {
+  const overrides = await readOverrides(redis, limiterKeys(address));
+  const holds = [...overrides.values()].some((each) => inForceAt(each, nowUs / 1000));
+  return holds ? { subjectRules: 1 } : {};
 }
 
 /** Above every epoch that the audit log still knows. */

@@ -1,6 +1,7 @@
 /** What no single field can tell: the checks between fields of a policy, each run on what is there. Stage: policy. */
 import { checkRollout } from './checks-rollout.js';
 import { checkBreaker, checkObjectives, checkSources } from './checks-signals.js';
+import { checkSubjects } from './checks-subjects.js';
 import { checkWindow } from './checks-window.js';
 import type { Draft, FieldFault, Report } from './draft.js';
 
@@ -11,6 +12,7 @@ export function crossChecks(draft: Draft, raw: unknown): FieldFault[] {
   checkBounds(draft, report);
   checkLimiter(draft, report);
   checkWindow(draft, report);
+  checkSubjects(draft, report);
   checkRollout(draft, report);
   checkObjectives(draft, raw, report);
   checkBreaker(draft, raw, report);

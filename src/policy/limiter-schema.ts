@@ -1,6 +1,7 @@
 /** What a policy says of the limiter itself: its numbers, subjects, routes, algorithm. Stage: policy. */
 import { z } from 'zod';
 import { cap, capacity, cost, name, rate, route, subjectName, text } from './fields.js';
+import { tiersSchema } from './tiers-schema.js';
 import { number, ratio, refuse, time } from './units.js';
 
 export const limiterSchema = z.strictObject({
@@ -24,6 +25,8 @@ export const limiterSchema = z.strictObject({
       capacity,
       /** Scale the subject's rate with the total's. Default false. */
       follow: z.boolean().default(false),
+      /** Good outcomes in a row raise a subject's numbers: `limiter.outcome(subject, 'paid')`. Default: none. */
+      tiers: tiersSchema.optional(),
     })
     .optional(),
   /**

@@ -3,6 +3,7 @@ import { type Algorithm, autoAlgorithm, DEFAULT_CELLS, hasWindow } from '../redi
 import type { OnRedisError, ParamChange } from '../redis/params.js';
 import { rolloutText } from '../redis/rollout.js';
 import { serviceTermsText } from '../redis/service-terms.js';
+import { subjectTermsText } from '../redis/subject-terms.js';
 import type { Policy } from './schema.js';
 
 /** What `openForMs` and `probeRate` say when a policy has no breaker: a person can still trip the limiter. */
@@ -49,6 +50,7 @@ export function paramsFromPolicy(policy: Policy) {
     subject: (limiter.perSubject?.subject ?? '') as string,
     ...algorithmOf(limiter),
     terms: termsOf(limiter) as string,
+    ...subjectRulesOf(limiter),
     rollout: rolloutText(limiter.rollout) as string,
   } as const satisfies ParamChange;
 }
@@ -61,6 +63,12 @@ function termsOf({ routes, count, draw, exact }: Policy['limiter']): string {
     ...(draw !== undefined && { draw }),
     ...(exact !== undefined && { exact }),
   });
+}
+
+/** Overrides by a person count too: whoever adopts adds them. */
+function subjectRulesOf({ subjects, perSubject }: Policy['limiter']) {
+  const subjectTerms: string = subjectTermsText(subjects?.max, perSubject?.tiers);
+  return { subjectTerms, subjectRules: (subjectTerms === '' ? 0 : 1) as 0 | 1 };
 }
 
 /** `auto` is settled here, by the policy's own rate, so that the whole fleet takes the same. */

@@ -32,6 +32,8 @@ export interface TakeCall {
   terms?: AlgorithmTerms | undefined;
   /** Use the shadow's buckets; the script refuses (`status: 'mode'`) when params say otherwise. */
   shadow: boolean;
+  /** Ask what is known of the subjects; the script refuses (`status: 'rules'`) when params say otherwise. */
+  rules?: boolean;
   /** Tests only: Redis time to use instead of TIME. */
   nowUs?: number;
 }
@@ -54,7 +56,8 @@ export interface InForce {
 
 /**
  * Why a take was answered so. Denials: `rate` (total bucket), `subject`, `breaker_open`, `probe_budget`,
- * `reserve` (shed by priority), `cost_exceeds_capacity`. `bad_cost` decided nothing and wrote nothing.
+ * `reserve` (shed by priority), `cost_exceeds_capacity`, `blocked` (the subject, by a person). `bad_cost` decided
+ * nothing and wrote nothing.
  */
 export type TakeReason =
   | 'ok'
@@ -65,7 +68,8 @@ export type TakeReason =
   | 'probe_budget'
   | 'reserve'
   | 'cost_exceeds_capacity'
-  | 'bad_cost';
+  | 'bad_cost'
+  | 'blocked';
 
 export interface TakeAnswer {
   allowed: boolean;
@@ -76,15 +80,22 @@ export interface TakeAnswer {
   retryAfterMs: number | null;
   /** Leaky bucket: ms until an admitted take may proceed; absent: at once. */
   delayMs?: number;
+  /** The subject came past the most that may live: the bucket that such share stood in for its own. */
+  shared?: true;
 }
 
-/** `late`: after `chargeByUs`, nothing was charged. `mode`: wrong bucket set for the mode, nothing was charged. */
+/**
+ * `late`: after `chargeByUs`, nothing was charged. `mode`: wrong bucket set for the mode; `rules`: the other script
+ * decides, since something is known of single subjects, or no more. Nothing was charged then either.
+ */
 export interface TakeReply {
-  status: 'ok' | 'late' | 'mode';
+  status: 'ok' | 'late' | 'mode' | 'rules';
   nowUs: number;
   inForce: InForce;
   /** Empty unless status is `ok`; in the order of the call. */
   answers: TakeAnswer[];
+  /** How they were decided; absent: the token bucket. */
+  terms?: AlgorithmTerms;
 }
 
 export interface InFlightCall {
@@ -171,6 +182,7 @@ export type RefusalReason =
   | 'mode' // off, shadow and recommend: nothing moves by itself
   | 'bounds' // a value outside [min, max]
   | 'invalid' // not finite, negative, or the params are missing
+  | 'full' // as many overrides of subjects as there may be
   | 'exists'; // create, but params are there
 
 export type ActuateReply =

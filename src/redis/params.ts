@@ -92,6 +92,8 @@ export interface Params {
   rollout: string;
   /** 1: something is known of single subjects, so takes go by the script that looks it up. */
   subjectRules: 0 | 1;
+  /** What the policy says of single subjects, for the script (`subjectTermsText`); empty: nothing. */
+  subjectTerms: string;
 }
 
 export type ParamField = keyof Params;
@@ -106,6 +108,7 @@ const TEXT_FIELDS = new Set<ParamField>([
   'algorithm',
   'terms',
   'rollout',
+  'subjectTerms',
 ]);
 /** Fields that came later: params written before them are read with these. */
 const LATER: Partial<Record<ParamField, string>> = {
@@ -117,6 +120,7 @@ const LATER: Partial<Record<ParamField, string>> = {
   terms: '',
   rollout: '',
   subjectRules: '0',
+  subjectTerms: '',
 };
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
@@ -169,6 +173,7 @@ export const PARAM_FIELDS = [
   'terms',
   'rollout',
   'subjectRules',
+  'subjectTerms',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */

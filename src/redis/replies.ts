@@ -26,9 +26,12 @@ export const TAKE_REASONS = [
   'reserve',
   'cost_exceeds_capacity',
   'bad_cost',
+  'blocked',
 ] as const satisfies readonly TakeReason[];
 
-const TAKE_STATUS = ['ok', 'late', 'mode'] as const;
+const TAKE_STATUS = ['ok', 'late', 'mode', 'rules'] as const;
+/** Added to a reason where the bucket that newcomers share stood in for the subject's own. */
+const SHARED = 32;
 /** Texts of what is in force change a few times a minute, replies come by the thousand. */
 const inForceByText = new Map<string, InForce>();
 const IN_FORCE_KEPT = 256;
@@ -70,6 +73,7 @@ function unpacked({ buffer, byteOffset, byteLength }: Uint8Array): TakeAnswer[] 
 }
 
 function answerOf(code: number, remaining: number, retry: number): TakeAnswer {
+  if (code >= SHARED) return { ...answerOf(code - SHARED, remaining, retry), shared: true };
   const allowed = code <= 1;
   const answer: TakeAnswer = {
     allowed,

@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '030dfd0e115475fc9b279909b2f9f3e0eb05302a',
+  sha: 'd979bb9878cbae9e5b9d9f1ef60d1bcdfd32318a',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -55,7 +55,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -246,7 +246,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -314,12 +314,13 @@ local FIELDS = {\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells', 'terms', 'rollout',\n\
-  'subjectRules', 'keptMs', 'subjectKeptMs',\n\
+  'subjectRules', 'subjectTerms', 'keptMs', 'subjectKeptMs',\n\
 }\n\
 local LATER = {\n\
   onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0, terms = '', rollout = '', subjectRules = 0,\n\
+  subjectTerms = '',\n\
 }\n\
-local LONGEST = { subject = 1024, terms = 16384, rollout = 8192 }\n\
+local LONGEST = { subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048 }\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
   floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,\n\
@@ -632,7 +633,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '240f02337b3ffea2909be6e73428d4b1f8c1d076',
+  sha: '19ace4d059da4725c292d1013e2c2497de0f4624',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -666,7 +667,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -857,7 +858,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -885,7 +886,9 @@ end\n\
 local FIRST, LEADING = 5, 3\n\
 local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
-if takes < 0 or #KEYS ~= takes + LEADING then\n\
+local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
+local before_subjects = rich and LEADING + 3 or LEADING\n\
+if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
@@ -918,7 +921,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    subject_since = v.untl == 0 and now or v.subjectSince\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -954,8 +958,10 @@ if not text then\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+if (managed and code >= 16 or false) ~= rich then return { 3, now, text } end\n\
+code = code % 16\n\
 local mode = code % 4\n\
-if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end\n\
 local state = (code - mode) / 4\n\
 local open, probing = state == 1, state == 2\n\
 local total_key = KEYS[2]\n\
@@ -980,7 +986,10 @@ local function open_window(key)\n\
   for i = 1, cells + 1 do w.cells[i] = 0 end\n\
   local stored = call('GET', key)\n\
   local count = stored and #stored / 8 - 2 or 0\n\
-  if count < 2 or count % 1 ~= 0 then return w end\n\
+  if count < 2 or count % 1 ~= 0 then\n\
+    w.fresh = true\n\
+    return w\n\
+  end\n\
   local newest, old_width = struct.unpack('<dd', stored)\n\
   local shift = cell - newest\n\
   if old_width == width and count == cells + 1 and shift >= 0 then\n\
@@ -1014,6 +1023,70 @@ local function save(w)\n\
   for i = 1, cells + 1 do parts[i + 1] = struct.pack('<d', w.cells[i]) end\n\
   call('SET', w.key, table.concat(parts), 'PX', math.ceil((cells + 1) * width / 1000) + 1000)\n\
 end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
+local overrides_key, index_key, shared_key = KEYS[LEADING + 1], KEYS[LEADING + 2], KEYS[LEADING + 3]\n\
+local terms = rich and call('HGET', KEYS[1], 'subjectTerms') or ''\n\
+local most = tonumber(string.match(terms, 'max=(%d+)') or '')\n\
+local steps = steps_of(terms)\n\
+local rules = {}\n\
+local function rule_of(i)\n\
+  local key = KEYS[before_subjects + i]\n\
+  local rule = rules[key]\n\
+  if rule ~= nil then return rule end\n\
+  rule = override_of(call('HGET', overrides_key, string.sub(key, #total_key + 2)), now)\n\
+  if not rule and steps[1] then\n\
+    rule = steps[tier_of(steps, tonumber(call('GET', KEYS[before_subjects + takes + i]) or ''))]\n\
+  end\n\
+  rules[key] = rule or false\n\
+  return rules[key]\n\
+end\n\
+local live\n\
+local function room_for(life_ms, tidy)\n\
+  live = live or call('ZCARD', index_key)\n\
+  if live < most or not tidy then return live < most end\n\
+  local due = call('ZRANGEBYSCORE', index_key, '-inf', string.format('%.0f', now / 1000), 'LIMIT', 0, 8)\n\
+  for j = 1, #due do\n\
+    if call('EXISTS', total_key .. ':' .. due[j]) == 1 then\n\
+      call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), due[j])\n\
+    else\n\
+      call('ZREM', index_key, due[j])\n\
+      live = live - 1\n\
+    end\n\
+  end\n\
+  return live < most\n\
+end\n\
+local function came(key, life_ms)\n\
+  live = live or call('ZCARD', index_key)\n\
+  live = live + call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), string.sub(key, #total_key + 2))\n\
+  call('PEXPIRE', index_key, string.format('%.0f', math.min(315360000000, math.max(86400000, 4 * life_ms))))\n\
+end\n\
+local window_life_ms = window_us / 500 + 1000\n\
 local LARGEST_LIMIT = 2251799813685248\n\
 local function micros(tokens)\n\
   return math.min(LARGEST_LIMIT, math.floor(tokens * 1000000 + 0.5))\n\
@@ -1043,7 +1116,7 @@ if probing then\n\
   end\n\
 end\n\
 for i = 1, takes do\n\
-  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]\n\
   local cost, reserve = 1, reserve_default\n\
   if arg ~= '1' then\n\
     cost = costs and costs[arg]\n\
@@ -1070,18 +1143,28 @@ for i = 1, takes do\n\
     end\n\
     reserve = reserves[arg]\n\
   end\n\
+  local rule = rich and mode > 0 and key ~= total_key and rule_of(i) or nil\n\
+  local kind, own_limit, shared = rule and rule.kind, subject_limit, false\n\
+  if rule and rule.rate then own_limit = micros(rule.rate * window_s) end\n\
+  local exempt = kind == 'exempt' and not probing\n\
   local reason, retry, left = 0, 0, limit\n\
   if cost < 0 then\n\
     reason, retry, left = 8, -1, 0\n\
   elseif mode == 0 then\n\
     reason = 1\n\
+  elseif kind == 'block' then\n\
+    reason, left = 9, 0\n\
+    retry = rule.ends == -1 and -1 or whole_ms(rule.ends * 1000 - now)\n\
   elseif open then\n\
     reason, left = 4, 0\n\
     retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
   else\n\
     local need = micros(cost)\n\
     local total = window_of(total_key)\n\
-    local own = subject_limit and key ~= total_key and window_of(key)\n\
+    local own = own_limit and kind ~= 'exempt' and key ~= total_key and window_of(key)\n\
+    if own and most and not rule and own.fresh and not own.came and not room_for(window_life_ms, cost > 0) then\n\
+      own, shared = window_of(shared_key), true\n\
+    end\n\
     local keep = capacity > 0 and micros(limit / 1000000 * reserve / capacity) or 0\n\
     if probing then\n\
       left = math.max(0, math.floor((clock - probe_base + slack) * 1000000))\n\
@@ -1092,33 +1175,38 @@ for i = 1, takes do\n\
       total.touched = true\n\
       if own then own.touched = true end\n\
     end\n\
-    if need > (probing and micros(full) or limit) or own and need > subject_limit then\n\
+    if not exempt and need > (probing and micros(full) or limit) or own and need > own_limit then\n\
       reason, retry = 7, -1\n\
     else\n\
       local us = 0\n\
       if probing and cost - (clock - probe_base) > slack then\n\
         reason = 5\n\
         us = rate > 0 and cost <= capacity and (cost - (clock - probe_base)) / rate * 1000000\n\
-      elseif not probing and need + keep > left then\n\
+      elseif not probing and not exempt and need + keep > left then\n\
         reason = need <= left and 6 or 2\n\
         us = wait_us(total, need + keep - left)\n\
       end\n\
-      if own and need > subject_limit - own.used then\n\
-        local more = wait_us(own, need - (subject_limit - own.used))\n\
+      if own and need > own_limit - own.used then\n\
+        local more = wait_us(own, need - (own_limit - own.used))\n\
         reason, us = 3, us and more and math.max(us, more)\n\
       end\n\
       if reason > 0 then retry = whole_ms(us) end\n\
     end\n\
     if reason == 0 and cost > 0 then\n\
-      charge(total, need)\n\
+      charge(total, exempt and math.max(0, math.min(need, limit - total.used)) or need)\n\
       if own then charge(own, need) end\n\
+      if own and most and not rule and own.fresh and not shared and not own.came then\n\
+        own.came = true\n\
+        came(key, window_life_ms)\n\
+      end\n\
       if probing then probe_base, probed = probe_base + cost, true end\n\
       left = left - need\n\
     end\n\
-    if own then left = math.min(left, subject_limit - own.used) end\n\
+    if own then left = math.min(left, own_limit - own.used) end\n\
   end\n\
   local at = 3 * i + 1\n\
-  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left / 1000000)), retry\n\
+  reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left / 1000000))\n\
+  reply[at + 2] = retry\n\
 end\n\
 for i = 1, #order do\n\
   local w = order[i]\n\
@@ -1139,7 +1227,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: 'f3ba00bce4df0d95bf589ef9a94a1c03b6f27c20',
+  sha: '1a6e0cb1b63100f7c53b9cca807bdeaefd312c8e',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1173,7 +1261,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1364,7 +1452,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -1411,7 +1499,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: 'b29a9b6ed851c7a2589de52f483a1e5d64d7dc72',
+  sha: '324cf8cae729e8578697e5df5224a1f9928dcf22',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1445,7 +1533,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1636,7 +1724,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -1713,7 +1801,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '3f5ac9726a93943f4494c96b67b4387399be2bf8',
+  sha: 'db206212c69e632a82c2054e651c0e3b4fa58aa8',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1747,7 +1835,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1938,7 +2026,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -2129,7 +2217,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'e3c70e40df7f1e37fd3cae8ee32b16d544946434',
+  sha: '301035512a24439b18b835c813dd9657798338b4',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2163,7 +2251,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2354,7 +2442,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -2382,7 +2470,9 @@ end\n\
 local FIRST, LEADING = 5, 3\n\
 local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
-if takes < 0 or #KEYS ~= takes + LEADING then\n\
+local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
+local before_subjects = rich and LEADING + 3 or LEADING\n\
+if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
@@ -2415,7 +2505,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    subject_since = v.untl == 0 and now or v.subjectSince\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -2451,8 +2542,10 @@ if not text then\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+if (managed and code >= 16 or false) ~= rich then return { 3, now, text } end\n\
+code = code % 16\n\
 local mode = code % 4\n\
-if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end\n\
 local state = (code - mode) / 4\n\
 local open, probing = state == 1, state == 2\n\
 local total_key = KEYS[2]\n\
@@ -2484,7 +2577,10 @@ local function first_after(key, n, t)\n\
 end\n\
 local function open_window(key)\n\
   local w = { key = key, n = call('LLEN', key), used = 0, sum = 0, base = 0, live = 1, keep = 1 }\n\
-  if w.n == 0 then return w end\n\
+  if w.n == 0 then\n\
+    w.fresh = true\n\
+    return w\n\
+  end\n\
   w.newest, w.sum = entry(key, w.n - 1)\n\
   w.live = math.max(1, first_after(key, w.n, now - window_us))\n\
   local _, base = entry(key, w.live - 1)\n\
@@ -2522,6 +2618,70 @@ local function save(w)\n\
   if w.live > 1 then call('LTRIM', w.key, w.live - 1, -1) end\n\
   call('PEXPIRE', w.key, window_us / 1000 + 1000)\n\
 end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
+local overrides_key, index_key, shared_key = KEYS[LEADING + 1], KEYS[LEADING + 2], KEYS[LEADING + 3]\n\
+local terms = rich and call('HGET', KEYS[1], 'subjectTerms') or ''\n\
+local most = tonumber(string.match(terms, 'max=(%d+)') or '')\n\
+local steps = steps_of(terms)\n\
+local rules = {}\n\
+local function rule_of(i)\n\
+  local key = KEYS[before_subjects + i]\n\
+  local rule = rules[key]\n\
+  if rule ~= nil then return rule end\n\
+  rule = override_of(call('HGET', overrides_key, string.sub(key, #total_key + 2)), now)\n\
+  if not rule and steps[1] then\n\
+    rule = steps[tier_of(steps, tonumber(call('GET', KEYS[before_subjects + takes + i]) or ''))]\n\
+  end\n\
+  rules[key] = rule or false\n\
+  return rules[key]\n\
+end\n\
+local live\n\
+local function room_for(life_ms, tidy)\n\
+  live = live or call('ZCARD', index_key)\n\
+  if live < most or not tidy then return live < most end\n\
+  local due = call('ZRANGEBYSCORE', index_key, '-inf', string.format('%.0f', now / 1000), 'LIMIT', 0, 8)\n\
+  for j = 1, #due do\n\
+    if call('EXISTS', total_key .. ':' .. due[j]) == 1 then\n\
+      call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), due[j])\n\
+    else\n\
+      call('ZREM', index_key, due[j])\n\
+      live = live - 1\n\
+    end\n\
+  end\n\
+  return live < most\n\
+end\n\
+local function came(key, life_ms)\n\
+  live = live or call('ZCARD', index_key)\n\
+  live = live + call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), string.sub(key, #total_key + 2))\n\
+  call('PEXPIRE', index_key, string.format('%.0f', math.min(315360000000, math.max(86400000, 4 * life_ms))))\n\
+end\n\
+local window_life_ms = window_us / 500 + 1000\n\
 local LARGEST_LIMIT = 2251799813685248\n\
 local function micros(tokens)\n\
   return math.min(LARGEST_LIMIT, math.floor(tokens * 1000000 + 0.5))\n\
@@ -2551,7 +2711,7 @@ if probing then\n\
   end\n\
 end\n\
 for i = 1, takes do\n\
-  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]\n\
   local cost, reserve = 1, reserve_default\n\
   if arg ~= '1' then\n\
     cost = costs and costs[arg]\n\
@@ -2578,18 +2738,28 @@ for i = 1, takes do\n\
     end\n\
     reserve = reserves[arg]\n\
   end\n\
+  local rule = rich and mode > 0 and key ~= total_key and rule_of(i) or nil\n\
+  local kind, own_limit, shared = rule and rule.kind, subject_limit, false\n\
+  if rule and rule.rate then own_limit = micros(rule.rate * window_s) end\n\
+  local exempt = kind == 'exempt' and not probing\n\
   local reason, retry, left = 0, 0, limit\n\
   if cost < 0 then\n\
     reason, retry, left = 8, -1, 0\n\
   elseif mode == 0 then\n\
     reason = 1\n\
+  elseif kind == 'block' then\n\
+    reason, left = 9, 0\n\
+    retry = rule.ends == -1 and -1 or whole_ms(rule.ends * 1000 - now)\n\
   elseif open then\n\
     reason, left = 4, 0\n\
     retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
   else\n\
     local need = micros(cost)\n\
     local total = window_of(total_key)\n\
-    local own = subject_limit and key ~= total_key and window_of(key)\n\
+    local own = own_limit and kind ~= 'exempt' and key ~= total_key and window_of(key)\n\
+    if own and most and not rule and own.fresh and not own.came and not room_for(window_life_ms, cost > 0) then\n\
+      own, shared = window_of(shared_key), true\n\
+    end\n\
     local keep = capacity > 0 and micros(limit / 1000000 * reserve / capacity) or 0\n\
     if probing then\n\
       left = math.max(0, math.floor((clock - probe_base + slack) * 1000000))\n\
@@ -2600,33 +2770,38 @@ for i = 1, takes do\n\
       total.touched = true\n\
       if own then own.touched = true end\n\
     end\n\
-    if need > (probing and micros(full) or limit) or own and need > subject_limit then\n\
+    if not exempt and need > (probing and micros(full) or limit) or own and need > own_limit then\n\
       reason, retry = 7, -1\n\
     else\n\
       local us = 0\n\
       if probing and cost - (clock - probe_base) > slack then\n\
         reason = 5\n\
         us = rate > 0 and cost <= capacity and (cost - (clock - probe_base)) / rate * 1000000\n\
-      elseif not probing and need + keep > left then\n\
+      elseif not probing and not exempt and need + keep > left then\n\
         reason = need <= left and 6 or 2\n\
         us = wait_us(total, need + keep - left)\n\
       end\n\
-      if own and need > subject_limit - own.used then\n\
-        local more = wait_us(own, need - (subject_limit - own.used))\n\
+      if own and need > own_limit - own.used then\n\
+        local more = wait_us(own, need - (own_limit - own.used))\n\
         reason, us = 3, us and more and math.max(us, more)\n\
       end\n\
       if reason > 0 then retry = whole_ms(us) end\n\
     end\n\
     if reason == 0 and cost > 0 then\n\
-      charge(total, need)\n\
+      charge(total, exempt and math.max(0, math.min(need, limit - total.used)) or need)\n\
       if own then charge(own, need) end\n\
+      if own and most and not rule and own.fresh and not shared and not own.came then\n\
+        own.came = true\n\
+        came(key, window_life_ms)\n\
+      end\n\
       if probing then probe_base, probed = probe_base + cost, true end\n\
       left = left - need\n\
     end\n\
-    if own then left = math.min(left, subject_limit - own.used) end\n\
+    if own then left = math.min(left, own_limit - own.used) end\n\
   end\n\
   local at = 3 * i + 1\n\
-  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left / 1000000)), retry\n\
+  reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left / 1000000))\n\
+  reply[at + 2] = retry\n\
 end\n\
 for i = 1, #order do\n\
   local w = order[i]\n\
@@ -2696,18 +2871,18 @@ return { 'ok', append(KEYS[1], 'note', count(at[1]) or 0, count(at[2]) or 0, has
 ",
 };
 
-/** Keys of `pace`, in order. */
-export type PaceKeys = [params: string, total: string, ...subject: string[]];
-/** Arguments of `pace`, in order. */
-export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
+/** Keys of `outcome`, in order. */
+export type OutcomeKeys = [params: string, standing: string, seen: string, overrides: string, bucket: string, shadow: string];
+/** Arguments of `outcome`, in order. */
+export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg];
 /**
- * leaky bucket for pacing: admits n takes up to `capacity` waiting, and says when each may proceed. What proceeds is never closer than the rate allows, after a rest too. A key is one mark on the token clock: what waits is mark - V, and a take proceeds once that has leaked at the rate in force. A denied take writes nothing, except to bring back a mark that lies further ahead than its capacity: the clock was set back.
- * Returns [status, nowUs, inForce, then reason, remaining, delayMs or retryAfterMs of each take]; see docs/contract.md. O(n) in the takes.
+ * counts how something ended for one subject, once: so many in a row raise its tier, one of the others brings it back. The tier's numbers hold from this moment on; a later take reads them in its own call.
+ * Returns [status, inARow, tier, rate, capacity]; 1 counted, 0 counted before, 2 a name that no tier knows, 3 no tiers; tier 0: the policy's numbers; a rate of -1: none. O(1).
  */
-export const paceScript: Script<PaceKeys, PaceArgs> = {
-  name: 'pace',
-  sha: '857a6f938f94e22780348b3f4e88559170a73f9a',
-  lua: "-- flyball pace\n\
+export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
+  name: 'outcome',
+  sha: 'e5faef9de86caa62c88556afed59f8775fcb9781',
+  lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
 local function finite(text)\n\
@@ -2740,7 +2915,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2931,7 +3106,873 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local OWN_LONGEST_MS = 315360000000\n\
+local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
+local function room_of(rule, s)\n\
+  return rule and rule.capacity or s.capacity\n\
+end\n\
+local function after_own(t, at, v, r, c, ends, now, s)\n\
+  local stop = math.max(at, ends)\n\
+  local edge = math.min(now, math.max(stop, s.since))\n\
+  local v_edge = s.clock - s.rate * (now - edge) / 1000000\n\
+  local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
+  return math.min(c, t + first) + (s.clock - v_edge)\n\
+end\n\
+local function held(text, rule, now, s)\n\
+  local room = room_of(rule, s)\n\
+  if not text then\n\
+    if rule and rule.rate then return room, false end\n\
+    return math.min(room, s.clock - s.floor), false\n\
+  end\n\
+  local mark = tonumber(text)\n\
+  if mark then\n\
+    if not (mark <= s.clock + s.slack) then return 0, true end\n\
+    return math.min(room, s.clock - math.max(mark, s.floor)), false\n\
+  end\n\
+  local t, at, v, r, c, ends = string.match(text, OWN)\n\
+  t, at, v, c, ends = tonumber(t or ''), tonumber(at or ''), tonumber(v or ''), tonumber(c or ''), tonumber(ends or '')\n\
+  if not (t and at and v and c and ends) then\n\
+    return math.min(room, tonumber(string.match(text, '^u:(%d+%.?%d*):') or '') or 0), true\n\
+  end\n\
+  r, ends = tonumber(r), ends * 1000\n\
+  local elapsed = math.max(0, now - at)\n\
+  local paid = math.max(0, s.clock - v)\n\
+  local by_text = r and r * elapsed / 1000000 or paid\n\
+  if rule then\n\
+    local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
+    return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
+  end\n\
+  if ends > 0 and ends <= now then\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s)), at > now\n\
+  end\n\
+  return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
+end\n\
+local function own_text(tokens, rule, now, s)\n\
+  return string.format('o:%.17g:%.0f:%.17g:%s:%.17g:%.0f', tokens, now, s.clock,\n\
+    rule.rate and string.format('%.17g', rule.rate) or '-', room_of(rule, s), rule.ends)\n\
+end\n\
+local function own_life(rule, now, s)\n\
+  local room, life = room_of(rule, s), s.ttl\n\
+  if rule.rate then\n\
+    life = math.max(life, math.ceil(room / rule.rate * 1000) + 1000)\n\
+  elseif s.capacity > 0 then\n\
+    life = life * math.max(1, room / s.capacity)\n\
+  end\n\
+  if rule.ends == -1 then life = OWN_LONGEST_MS end\n\
+  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end\n\
+  return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
+end\n\
+local function change_one(key, before, after, now, s, on)\n\
+  local text = redis.call('GET', key)\n\
+  local bound = before or s.rate >= 0\n\
+  if after and (text or on) then\n\
+    local tokens = bound and held(text, before, now, s) or room_of(after, s)\n\
+    redis.call('SET', key, own_text(math.min(room_of(after, s), tokens), after, now, s), 'PX', own_life(after, now, s))\n\
+  elseif after then\n\
+    return\n\
+  elseif text and s.rate < 0 then\n\
+    redis.call('DEL', key)\n\
+  elseif text then\n\
+    local tokens = math.min(s.capacity, (held(text, before, now, s)))\n\
+    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', s.ttl))\n\
+  end\n\
+end\n\
+local function change_numbers(p, bucket, shadow, before, after, now, s)\n\
+  if p.algorithm and p.algorithm ~= '' and p.algorithm ~= 'token-bucket' then return end\n\
+  change_one(bucket, before, after, now, s, p.mode ~= 'shadow')\n\
+  change_one(shadow, before, after, now, s, p.mode == 'shadow')\n\
+end\n\
+local function subjects_of(v, now)\n\
+  local slack = 0.0000005 + math.max(0, v.subjectTokens) * 4.4408920985006262e-16\n\
+  local floor = v.subjectFloor\n\
+  if floor > v.subjectTokens + slack then floor = -1e300 end\n\
+  return {\n\
+    clock = v.subjectTokens, slack = slack, rate = v.subjectRate, capacity = v.subjectCapacity, floor = floor,\n\
+    ttl = v.subjectTtlMs, since = v.untl == 0 and now or v.subjectSince,\n\
+  }\n\
+end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
+local SEEN_MS = 86400000\n\
+local now, name, field = now_us(ARGV[1]), ARGV[2], ARGV[3]\n\
+if not now or not string.find(name, '^[%w._%-]+$') or #name > 64 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID outcome wants a name of 1 to 64 of A-Z, a-z, 0-9, ., _, -')\n\
+end\n\
+local p = read_params(KEYS[1])\n\
+local terms = p and p.subjectTerms or ''\n\
+local steps = steps_of(terms)\n\
+local keep = tonumber(string.match(terms, 'keep=(%d+)') or '')\n\
+if not steps[1] or not keep then return { 3, 0, 0, '-1', '0' } end\n\
+local before = tonumber(redis.call('GET', KEYS[2]) or '') or 0\n\
+local s = subjects_of(view_of(p, now), now)\n\
+local function answer(status, streak)\n\
+  local tier = tier_of(steps, streak)\n\
+  local rule = steps[tier]\n\
+  return { status, streak, tier, exact(rule and rule.rate or s.rate), exact(room_of(rule, s)) }\n\
+end\n\
+local good = name == string.match(terms, 'on=(%S+)')\n\
+local bad = string.find(',' .. (string.match(terms, 'reset=(%S+)') or '') .. ',', ',' .. name .. ',', 1, true)\n\
+if not good and not bad then return answer(2, before) end\n\
+if not redis.call('SET', KEYS[3], '1', 'PX', SEEN_MS, 'NX') then return answer(0, before) end\n\
+local after = good and math.min(before + 1, steps[#steps].times) or 0\n\
+local was, is = steps[tier_of(steps, before)], steps[tier_of(steps, after)]\n\
+if was ~= is then\n\
+  local override = override_of(redis.call('HGET', KEYS[4], field), now)\n\
+  if not (override and override.numbers) then change_numbers(p, KEYS[5], KEYS[6], was, is, now, s) end\n\
+end\n\
+if after > 0 then\n\
+  redis.call('SET', KEYS[2], string.format('%.0f', after), 'PX', keep)\n\
+else\n\
+  redis.call('DEL', KEYS[2])\n\
+end\n\
+return answer(1, after)\n\
+",
+};
+
+/** Keys of `override`, in order. */
+export type OverrideKeys = [params: string, audit: string, overrides: string, bucket: string, shadow: string];
+/** Arguments of `override`, in order. */
+export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: ScriptArg, prev: ScriptArg, hash: ScriptArg, body: ScriptArg, channel: ScriptArg, limiter: ScriptArg, subject: ScriptArg, value: ScriptArg];
+/**
+ * what a person says of one subject, or takes back: it is stored or removed, with exactly one audit entry and a new revision; or refused, and nothing is written. The subject's buckets take its new numbers from this moment on. Overrides whose time is over are removed on the way; once none is left and no policy speaks of single subjects, takes go by the plain script again.
+ * Returns ['ok', nowUs, epoch, revision, streamId] or ['refused', reason, detail, nowUs, epoch, revision, head]. O(o) in the overrides, at most 1,000.
+ */
+export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
+  name: 'override',
+  sha: 'f44f63170f804005c0028320171ced29027bc171',
+  lua: "-- flyball override\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+}\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field, value = flat[i], flat[i + 1]\n\
+    if TEXT[field] then\n\
+      p[field] = value\n\
+    elseif field ~= 'hot' then\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
+    end\n\
+  end\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local function pack_hot(v)\n\
+  return struct.pack(\n\
+    '<dddddddddddddddddddd',\n\
+    v.code, v.from, v.untl, v.since, v.accrued, v.rate, v.capacity, v.fullCapacity, v.floor,\n\
+    v.reserveDefault, v.reserveSheddable, v.ttlMs,\n\
+    v.subjectSince, v.subjectAccrued, v.subjectRate, v.subjectCapacity, v.subjectFloor, v.subjectTtlMs,\n\
+    v.openUntil, v.probeRate\n\
+  ) .. v.text\n\
+end\n\
+local GENESIS = string.rep('0', 64)\n\
+local function audit_head(key)\n\
+  local newest = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]\n\
+  if not newest then return GENESIS, 0 end\n\
+  local hash, epoch = GENESIS, 0\n\
+  for i = 1, #newest[2], 2 do\n\
+    if newest[2][i] == 'hash' then hash = newest[2][i + 1] end\n\
+    if newest[2][i] == 'epoch' then epoch = count(newest[2][i + 1]) or 0 end\n\
+  end\n\
+  return hash, epoch\n\
+end\n\
+local function append(key, kind, epoch, revision, hash, prev, body)\n\
+  return redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 'kind', kind,\n\
+    'epoch', string.format('%.0f', epoch), 'revision', string.format('%.0f', revision),\n\
+    'hash', hash, 'prev', prev, 'body', body)\n\
+end\n\
+local OWN_LONGEST_MS = 315360000000\n\
+local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
+local function room_of(rule, s)\n\
+  return rule and rule.capacity or s.capacity\n\
+end\n\
+local function after_own(t, at, v, r, c, ends, now, s)\n\
+  local stop = math.max(at, ends)\n\
+  local edge = math.min(now, math.max(stop, s.since))\n\
+  local v_edge = s.clock - s.rate * (now - edge) / 1000000\n\
+  local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
+  return math.min(c, t + first) + (s.clock - v_edge)\n\
+end\n\
+local function held(text, rule, now, s)\n\
+  local room = room_of(rule, s)\n\
+  if not text then\n\
+    if rule and rule.rate then return room, false end\n\
+    return math.min(room, s.clock - s.floor), false\n\
+  end\n\
+  local mark = tonumber(text)\n\
+  if mark then\n\
+    if not (mark <= s.clock + s.slack) then return 0, true end\n\
+    return math.min(room, s.clock - math.max(mark, s.floor)), false\n\
+  end\n\
+  local t, at, v, r, c, ends = string.match(text, OWN)\n\
+  t, at, v, c, ends = tonumber(t or ''), tonumber(at or ''), tonumber(v or ''), tonumber(c or ''), tonumber(ends or '')\n\
+  if not (t and at and v and c and ends) then\n\
+    return math.min(room, tonumber(string.match(text, '^u:(%d+%.?%d*):') or '') or 0), true\n\
+  end\n\
+  r, ends = tonumber(r), ends * 1000\n\
+  local elapsed = math.max(0, now - at)\n\
+  local paid = math.max(0, s.clock - v)\n\
+  local by_text = r and r * elapsed / 1000000 or paid\n\
+  if rule then\n\
+    local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
+    return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
+  end\n\
+  if ends > 0 and ends <= now then\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s)), at > now\n\
+  end\n\
+  return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
+end\n\
+local function own_text(tokens, rule, now, s)\n\
+  return string.format('o:%.17g:%.0f:%.17g:%s:%.17g:%.0f', tokens, now, s.clock,\n\
+    rule.rate and string.format('%.17g', rule.rate) or '-', room_of(rule, s), rule.ends)\n\
+end\n\
+local function own_life(rule, now, s)\n\
+  local room, life = room_of(rule, s), s.ttl\n\
+  if rule.rate then\n\
+    life = math.max(life, math.ceil(room / rule.rate * 1000) + 1000)\n\
+  elseif s.capacity > 0 then\n\
+    life = life * math.max(1, room / s.capacity)\n\
+  end\n\
+  if rule.ends == -1 then life = OWN_LONGEST_MS end\n\
+  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end\n\
+  return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
+end\n\
+local function change_one(key, before, after, now, s, on)\n\
+  local text = redis.call('GET', key)\n\
+  local bound = before or s.rate >= 0\n\
+  if after and (text or on) then\n\
+    local tokens = bound and held(text, before, now, s) or room_of(after, s)\n\
+    redis.call('SET', key, own_text(math.min(room_of(after, s), tokens), after, now, s), 'PX', own_life(after, now, s))\n\
+  elseif after then\n\
+    return\n\
+  elseif text and s.rate < 0 then\n\
+    redis.call('DEL', key)\n\
+  elseif text then\n\
+    local tokens = math.min(s.capacity, (held(text, before, now, s)))\n\
+    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', s.ttl))\n\
+  end\n\
+end\n\
+local function change_numbers(p, bucket, shadow, before, after, now, s)\n\
+  if p.algorithm and p.algorithm ~= '' and p.algorithm ~= 'token-bucket' then return end\n\
+  change_one(bucket, before, after, now, s, p.mode ~= 'shadow')\n\
+  change_one(shadow, before, after, now, s, p.mode == 'shadow')\n\
+end\n\
+local function subjects_of(v, now)\n\
+  local slack = 0.0000005 + math.max(0, v.subjectTokens) * 4.4408920985006262e-16\n\
+  local floor = v.subjectFloor\n\
+  if floor > v.subjectTokens + slack then floor = -1e300 end\n\
+  return {\n\
+    clock = v.subjectTokens, slack = slack, rate = v.subjectRate, capacity = v.subjectCapacity, floor = floor,\n\
+    ttl = v.subjectTtlMs, since = v.untl == 0 and now or v.subjectSince,\n\
+  }\n\
+end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
+local MOST, LONGEST = 1000, 2048\n\
+local now = now_us(ARGV[1])\n\
+local epoch, revision = count(ARGV[2]), count(ARGV[3])\n\
+local prev, hash, body = ARGV[4], ARGV[5], ARGV[6]\n\
+local channel, limiter, field, value = ARGV[7], ARGV[8], ARGV[9], ARGV[10]\n\
+local p = read_params(KEYS[1])\n\
+local head = audit_head(KEYS[2])\n\
+local function integer(n)\n\
+  return string.format('%.0f', n)\n\
+end\n\
+local function refuse(reason, detail)\n\
+  local at = p or { epoch = 0, revision = 0 }\n\
+  return { 'refused', reason, detail, integer(now or 0), integer(at.epoch), integer(at.revision), head }\n\
+end\n\
+if not now or not epoch or not revision or field == '' or #field > 64 then\n\
+  return refuse('invalid', 'nowUs, epoch and revision are numbers, subject is encoded')\n\
+end\n\
+if not p then return refuse('invalid', 'the params are missing: create them') end\n\
+if epoch ~= p.epoch or revision ~= p.revision then\n\
+  return refuse('revision', 'in force is ' .. integer(p.epoch) .. '/' .. integer(p.revision))\n\
+end\n\
+if prev ~= head then return refuse('head', 'the newest audit entry is another one') end\n\
+local rule = value ~= '' and override_of(value, now) or nil\n\
+if value ~= '' then\n\
+  if #value > LONGEST then return refuse('invalid', 'an override is at most ' .. LONGEST .. ' bytes') end\n\
+  if not rule then return refuse('invalid', 'an override says block, exempt or limit, and ends later than now') end\n\
+  if rule.rate and not (rule.rate > 0 and rule.rate <= 1000000)\n\
+    or rule.capacity and not (rule.capacity > 0 and rule.capacity <= 1000000000) then\n\
+    return refuse('invalid', 'rate is 0 to 1000000, capacity 0 to 1000000000, both above 0')\n\
+  end\n\
+  local windowed = p.windowMs and p.windowMs > 0\n\
+  if rule.numbers and p.subjectRate < 0 and not (rule.rate and (rule.capacity or windowed)) then\n\
+    return refuse('invalid', 'the policy has no numbers for subjects: give rate and capacity')\n\
+  end\n\
+end\n\
+local flat = redis.call('HGETALL', KEYS[3])\n\
+local over, left = {}, 0\n\
+for i = 1, #flat, 2 do\n\
+  if not override_of(flat[i + 1], now) then\n\
+    over[#over + 1] = flat[i]\n\
+  elseif flat[i] ~= field then\n\
+    left = left + 1\n\
+  end\n\
+end\n\
+if rule and left >= MOST then return refuse('full', 'there are ' .. left .. ' overrides; ' .. MOST .. ' is the most') end\n\
+p.revision = p.revision + 1\n\
+p.subjectRules = (rule or left > 0 or p.subjectTerms and p.subjectTerms ~= '') and 1 or 0\n\
+local v = view_of(p, now)\n\
+redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))\n\
+local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)\n\
+redis.call('HSET', KEYS[1], 'revision', integer(p.revision), 'subjectRules', integer(p.subjectRules), 'hot', pack_hot(v))\n\
+local s = subjects_of(v, now)\n\
+local before = override_of(redis.call('HGET', KEYS[3], field), now)\n\
+local was, is = before and before.numbers and before or nil, rule and rule.numbers and rule or nil\n\
+if was or is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end\n\
+if #over > 0 then redis.call('HDEL', KEYS[3], unpack(over)) end\n\
+if rule then redis.call('HSET', KEYS[3], field, value) else redis.call('HDEL', KEYS[3], field) end\n\
+return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\
+",
+};
+
+/** Keys of `pace`, in order. */
+export type PaceKeys = [params: string, total: string, ...subject: string[]];
+/** Arguments of `pace`, in order. */
+export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
+/**
+ * leaky bucket for pacing: admits n takes up to `capacity` waiting, and says when each may proceed. What proceeds is never closer than the rate allows, after a rest too. A key is one mark on the token clock: what waits is mark - V, and a take proceeds once that has leaked at the rate in force. A denied take writes nothing, except to bring back a mark that lies further ahead than its capacity: the clock was set back.
+ * Returns [status, nowUs, inForce, then reason, remaining, delayMs or retryAfterMs of each take]; see docs/contract.md. O(n) in the takes.
+ */
+export const paceScript: Script<PaceKeys, PaceArgs> = {
+  name: 'pace',
+  sha: '8536c9a534036d2543bfbe808fb5da4e10c4c19f',
+  lua: "-- flyball pace\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+}\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field, value = flat[i], flat[i + 1]\n\
+    if TEXT[field] then\n\
+      p[field] = value\n\
+    elseif field ~= 'hot' then\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
+    end\n\
+  end\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -2959,7 +4000,9 @@ end\n\
 local FIRST, LEADING = 4, 2\n\
 local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
-if takes < 0 or #KEYS ~= takes + LEADING then\n\
+local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
+local before_subjects = rich and LEADING + 3 or LEADING\n\
+if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
@@ -2992,7 +4035,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    subject_since = v.untl == 0 and now or v.subjectSince\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -3028,8 +4072,10 @@ if not text then\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+if (managed and code >= 16 or false) ~= rich then return { 3, now, text } end\n\
+code = code % 16\n\
 local mode = code % 4\n\
-if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end\n\
 local state = (code - mode) / 4\n\
 local open, probing = state == 1, state == 2\n\
 local total_key = KEYS[2]\n\
@@ -3039,13 +4085,79 @@ local function whole_ms(us)\n\
   if not us or us > 315360000000000 then return -1 end\n\
   return math.max(1, math.ceil(us / 1000))\n\
 end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
+local overrides_key, index_key, shared_key = KEYS[LEADING + 1], KEYS[LEADING + 2], KEYS[LEADING + 3]\n\
+local terms = rich and call('HGET', KEYS[1], 'subjectTerms') or ''\n\
+local most = tonumber(string.match(terms, 'max=(%d+)') or '')\n\
+local steps = steps_of(terms)\n\
+local rules = {}\n\
+local function rule_of(i)\n\
+  local key = KEYS[before_subjects + i]\n\
+  local rule = rules[key]\n\
+  if rule ~= nil then return rule end\n\
+  rule = override_of(call('HGET', overrides_key, string.sub(key, #total_key + 2)), now)\n\
+  if not rule and steps[1] then\n\
+    rule = steps[tier_of(steps, tonumber(call('GET', KEYS[before_subjects + takes + i]) or ''))]\n\
+  end\n\
+  rules[key] = rule or false\n\
+  return rules[key]\n\
+end\n\
+local live\n\
+local function room_for(life_ms, tidy)\n\
+  live = live or call('ZCARD', index_key)\n\
+  if live < most or not tidy then return live < most end\n\
+  local due = call('ZRANGEBYSCORE', index_key, '-inf', string.format('%.0f', now / 1000), 'LIMIT', 0, 8)\n\
+  for j = 1, #due do\n\
+    if call('EXISTS', total_key .. ':' .. due[j]) == 1 then\n\
+      call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), due[j])\n\
+    else\n\
+      call('ZREM', index_key, due[j])\n\
+      live = live - 1\n\
+    end\n\
+  end\n\
+  return live < most\n\
+end\n\
+local function came(key, life_ms)\n\
+  live = live or call('ZCARD', index_key)\n\
+  live = live + call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), string.sub(key, #total_key + 2))\n\
+  call('PEXPIRE', index_key, string.format('%.0f', math.min(315360000000, math.max(86400000, 4 * life_ms))))\n\
+end\n\
 local function slack_at(v)\n\
   return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
 end\n\
 local function open_queue(key, v, per_second, most, life)\n\
   local q = { key = key, v = v, rate = per_second, most = most, life = life, level = 0, slack = slack_at(v) }\n\
   local stored = call('GET', key)\n\
-  if not stored then return q end\n\
+  if not stored then\n\
+    q.fresh = true\n\
+    return q\n\
+  end\n\
   local level, at = string.match(stored, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
   if level then\n\
     level = tonumber(level) - per_second * math.max(0, now - tonumber(at)) / 1000000\n\
@@ -3074,7 +4186,7 @@ local function leak_us(q, tokens)\n\
   return q.rate > 0 and tokens / q.rate * 1000000 or nil\n\
 end\n\
 for i = 1, takes do\n\
-  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]\n\
   local cost, reserve = 1, reserve_default\n\
   if arg ~= '1' then\n\
     cost = costs and costs[arg]\n\
@@ -3101,29 +4213,39 @@ for i = 1, takes do\n\
     end\n\
     reserve = reserves[arg]\n\
   end\n\
+  local rule = rich and mode > 0 and key ~= total_key and rule_of(i) or nil\n\
+  local kind, shared = rule and rule.kind, false\n\
+  local exempt = kind == 'exempt' and not probing\n\
   local reason, ms, left = 0, 0, capacity\n\
   if cost < 0 then\n\
     reason, ms, left = 8, -1, 0\n\
   elseif mode == 0 then\n\
     reason = 1\n\
+  elseif kind == 'block' then\n\
+    reason, left = 9, 0\n\
+    ms = rule.ends == -1 and -1 or whole_ms(rule.ends * 1000 - now)\n\
   elseif open then\n\
     reason, left = 4, 0\n\
     ms = open_until < 0 and -1 or whole_ms(open_until - now)\n\
   else\n\
     local total = queue_of(total_key, clock, rate, capacity, ttl)\n\
-    local own = subject_rate >= 0 and key ~= total_key\n\
+    local own = subject_rate >= 0 and key ~= total_key and kind ~= 'exempt'\n\
       and queue_of(key, subject_clock, subject_rate, subject_capacity, subject_ttl)\n\
+    if own and most and own.fresh and not own.came and not room_for(subject_ttl, cost > 0) then\n\
+      own = queue_of(shared_key, subject_clock, subject_rate, subject_capacity, subject_ttl)\n\
+      shared = true\n\
+    end\n\
     left = capacity - total.level\n\
     if cost > 0 then\n\
       total.touched = true\n\
       if own then own.touched = true end\n\
     end\n\
-    if cost > full or own and cost > subject_capacity then\n\
+    if not exempt and cost > full or own and cost > subject_capacity then\n\
       reason, ms = 7, -1\n\
     else\n\
       local us = 0\n\
       local short = cost + reserve - left\n\
-      if short > total.slack or cost > 0 and rate <= 0 then\n\
+      if not exempt and (short > total.slack or cost > 0 and rate <= 0) then\n\
         reason = cost - left <= total.slack and rate > 0 and 6 or probing and 5 or 2\n\
         us = rate > 0 and cost + reserve <= capacity + total.slack and leak_us(total, short)\n\
       end\n\
@@ -3135,17 +4257,23 @@ for i = 1, takes do\n\
       if reason > 0 then ms = whole_ms(us) end\n\
     end\n\
     if reason == 0 and cost > 0 then\n\
-      local us = leak_us(total, total.level)\n\
+      local us = leak_us(total, total.level) or 0\n\
       if own then us = math.max(us, leak_us(own, own.level)) end\n\
       if us > 0 then ms = math.ceil(us / 1000) end\n\
-      total.level, total.changed = total.level + cost, true\n\
+      total.level = total.level + (exempt and math.max(0, math.min(cost, capacity - total.level)) or cost)\n\
+      total.changed = true\n\
       if own then own.level, own.changed = own.level + cost, true end\n\
+      if own and most and own.fresh and not shared and not own.came then\n\
+        own.came = true\n\
+        came(key, subject_ttl)\n\
+      end\n\
       left = left - cost\n\
     end\n\
     if own then left = math.min(left, subject_capacity - own.level) end\n\
   end\n\
   local at = 3 * i + 1\n\
-  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left + 0.0000005)), ms\n\
+  reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left + 0.0000005))\n\
+  reply[at + 2] = ms\n\
 end\n\
 for i = 1, #order do\n\
   local q = order[i]\n\
@@ -3168,7 +4296,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '32a142647ba0f5185ed03321ec425611efec0fab',
+  sha: '3d5899432c75b37f01f0c5bf395efb8950eb05b2',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3202,7 +4330,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3393,7 +4521,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -3646,7 +4774,7 @@ export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, .
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: 'be75bcbdd1e08dbddb68f41be6f161a22abe3365',
+  sha: '6d2ada81cb318ca92c44f01f7022cf07f45d8af1',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3680,7 +4808,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3878,6 +5006,635 @@ return reply\n\
 ",
 };
 
+/** Keys of `subjects`, in order. */
+export type SubjectsKeys = [params: string, bucket: string, overrides: string, index: string, shared: string, ...subject: string[]];
+/** Arguments of `subjects`, in order. */
+export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
+/**
+ * decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier that its outcomes have reached, one bucket shared by all who come past the most live subjects. A blocked subject is denied; an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is there: only an open breaker and the probes of a half-open one bind it. A denied take writes nothing, except to bring back a bucket that lies ahead of Redis's clock, and to put the index of live subjects in order.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since nothing is known of single subjects; reason 9: blocked; 32 is added to it where the shared bucket stood in. O(n) in the takes; up to 26 steps more for each subject that comes past the most.
+ */
+export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
+  name: 'subjects',
+  sha: '0711712cf0b939881f5f87e8c9be1c35a75ef7ae',
+  lua: "-- flyball subjects\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+}\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field, value = flat[i], flat[i + 1]\n\
+    if TEXT[field] then\n\
+      p[field] = value\n\
+    elseif field ~= 'hot' then\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
+    end\n\
+  end\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local FIRST, LEADING = 4, 2\n\
+local call = redis.call\n\
+local takes = #ARGV - FIRST\n\
+local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
+local before_subjects = rich and LEADING + 3 or LEADING\n\
+if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+end\n\
+local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
+if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
+if not now or not charge_by then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
+end\n\
+local hot = call('HGET', KEYS[1], 'hot')\n\
+local managed = hot and #hot > 160\n\
+local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
+local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local NONE = -1e300\n\
+if managed then\n\
+  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
+    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
+    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
+  if now >= from and now < untl then\n\
+    text = string.sub(hot, 161)\n\
+    clock = accrued + rate * (now - since) / 1000000\n\
+    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+  end\n\
+end\n\
+if not text then\n\
+  local p = read_params(KEYS[1])\n\
+  managed = p and true\n\
+  if p then\n\
+    local v = view_of(p, now)\n\
+    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text\n\
+    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
+    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
+    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
+    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    subject_since = v.untl == 0 and now or v.subjectSince\n\
+  else\n\
+    local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
+    local r, c, f, sr, sc = string.match(\n\
+      ARGV[4],\n\
+      '^' .. number .. ' ' .. number .. ' ' .. number .. ' (%-?%d+%.?%d*[eE]?[%+%-]?%d*) ' .. number .. '$'\n\
+    )\n\
+    rate, capacity, subject_rate, subject_capacity = tonumber(r), tonumber(c), tonumber(sr), tonumber(sc)\n\
+    local cap = tonumber(f)\n\
+    local sum = rate and capacity and cap and subject_rate and subject_capacity\n\
+      and rate + capacity + cap + subject_rate + subject_capacity\n\
+    if not sum or sum > 9007199254740992 then\n\
+      return redis.error_reply('FLYBALL_E_CALL_INVALID fallback is five numbers: ' .. ARGV[4])\n\
+    end\n\
+    code = (ARGV[3] == '1' or ARGV[3] == '3') and 1 or 2\n\
+    full, floor, subject_floor = capacity, NONE, NONE\n\
+    clock, subject_clock = 0, 0\n\
+    reserve_default, reserve_sheddable, open_until, probe_rate = 0, 0, 0, 0\n\
+    local function life(most, per_second)\n\
+      if not (per_second > 0) then return 86400000 end\n\
+      return math.min(86400000 * 3650, math.ceil(most / per_second * 1000) + 1000)\n\
+    end\n\
+    ttl, subject_ttl = life(capacity, rate), life(subject_capacity, subject_rate)\n\
+    text = string.format(\n\
+      '0 0 0 0 %s closed 0 %.17g %.17g %.17g %.17g %.17g',\n\
+      code == 1 and 'shadow' or 'recommend', rate, capacity, cap, subject_rate, subject_capacity\n\
+    )\n\
+    function unmanaged_base(mark, per_second)\n\
+      local held, at = string.match(mark, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+      held, at = tonumber(held), tonumber(at)\n\
+      if not held or not at then return 0, true end\n\
+      return -(held + per_second * math.max(0, now - at) / 1000000), at > now\n\
+    end\n\
+  end\n\
+end\n\
+if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+if (managed and code >= 16 or false) ~= rich then return { 3, now, text } end\n\
+code = code % 16\n\
+local mode = code % 4\n\
+if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end\n\
+local state = (code - mode) / 4\n\
+local open, probing = state == 1, state == 2\n\
+local total_key = KEYS[2]\n\
+local reply = { 0, now, text }\n\
+local costs, reserves\n\
+local function whole_ms(us)\n\
+  if not us or us > 315360000000000 then return -1 end\n\
+  return math.max(1, math.ceil(us / 1000))\n\
+end\n\
+local overrides_key, index_key, shared_key = KEYS[3], KEYS[4], KEYS[5]\n\
+local OWN_LONGEST_MS = 315360000000\n\
+local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
+local function room_of(rule, s)\n\
+  return rule and rule.capacity or s.capacity\n\
+end\n\
+local function after_own(t, at, v, r, c, ends, now, s)\n\
+  local stop = math.max(at, ends)\n\
+  local edge = math.min(now, math.max(stop, s.since))\n\
+  local v_edge = s.clock - s.rate * (now - edge) / 1000000\n\
+  local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
+  return math.min(c, t + first) + (s.clock - v_edge)\n\
+end\n\
+local function held(text, rule, now, s)\n\
+  local room = room_of(rule, s)\n\
+  if not text then\n\
+    if rule and rule.rate then return room, false end\n\
+    return math.min(room, s.clock - s.floor), false\n\
+  end\n\
+  local mark = tonumber(text)\n\
+  if mark then\n\
+    if not (mark <= s.clock + s.slack) then return 0, true end\n\
+    return math.min(room, s.clock - math.max(mark, s.floor)), false\n\
+  end\n\
+  local t, at, v, r, c, ends = string.match(text, OWN)\n\
+  t, at, v, c, ends = tonumber(t or ''), tonumber(at or ''), tonumber(v or ''), tonumber(c or ''), tonumber(ends or '')\n\
+  if not (t and at and v and c and ends) then\n\
+    return math.min(room, tonumber(string.match(text, '^u:(%d+%.?%d*):') or '') or 0), true\n\
+  end\n\
+  r, ends = tonumber(r), ends * 1000\n\
+  local elapsed = math.max(0, now - at)\n\
+  local paid = math.max(0, s.clock - v)\n\
+  local by_text = r and r * elapsed / 1000000 or paid\n\
+  if rule then\n\
+    local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
+    return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
+  end\n\
+  if ends > 0 and ends <= now then\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s)), at > now\n\
+  end\n\
+  return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
+end\n\
+local function own_text(tokens, rule, now, s)\n\
+  return string.format('o:%.17g:%.0f:%.17g:%s:%.17g:%.0f', tokens, now, s.clock,\n\
+    rule.rate and string.format('%.17g', rule.rate) or '-', room_of(rule, s), rule.ends)\n\
+end\n\
+local function own_life(rule, now, s)\n\
+  local room, life = room_of(rule, s), s.ttl\n\
+  if rule.rate then\n\
+    life = math.max(life, math.ceil(room / rule.rate * 1000) + 1000)\n\
+  elseif s.capacity > 0 then\n\
+    life = life * math.max(1, room / s.capacity)\n\
+  end\n\
+  if rule.ends == -1 then life = OWN_LONGEST_MS end\n\
+  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end\n\
+  return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
+end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
+local terms = rich and call('HGET', KEYS[1], 'subjectTerms') or ''\n\
+local most = tonumber(string.match(terms, 'max=(%d+)') or '')\n\
+local steps = steps_of(terms)\n\
+local rules = {}\n\
+local function rule_of(i)\n\
+  local key = KEYS[before_subjects + i]\n\
+  local rule = rules[key]\n\
+  if rule ~= nil then return rule end\n\
+  rule = override_of(call('HGET', overrides_key, string.sub(key, #total_key + 2)), now)\n\
+  if not rule and steps[1] then\n\
+    rule = steps[tier_of(steps, tonumber(call('GET', KEYS[before_subjects + takes + i]) or ''))]\n\
+  end\n\
+  rules[key] = rule or false\n\
+  return rules[key]\n\
+end\n\
+local live\n\
+local function room_for(life_ms, tidy)\n\
+  live = live or call('ZCARD', index_key)\n\
+  if live < most or not tidy then return live < most end\n\
+  local due = call('ZRANGEBYSCORE', index_key, '-inf', string.format('%.0f', now / 1000), 'LIMIT', 0, 8)\n\
+  for j = 1, #due do\n\
+    if call('EXISTS', total_key .. ':' .. due[j]) == 1 then\n\
+      call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), due[j])\n\
+    else\n\
+      call('ZREM', index_key, due[j])\n\
+      live = live - 1\n\
+    end\n\
+  end\n\
+  return live < most\n\
+end\n\
+local function came(key, life_ms)\n\
+  live = live or call('ZCARD', index_key)\n\
+  live = live + call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), string.sub(key, #total_key + 2))\n\
+  call('PEXPIRE', index_key, string.format('%.0f', math.min(315360000000, math.max(86400000, 4 * life_ms))))\n\
+end\n\
+local function slack_at(v)\n\
+  return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
+end\n\
+local slack = slack_at(clock)\n\
+if floor > clock + slack then floor = NONE end\n\
+local s = {\n\
+  clock = subject_clock, slack = slack_at(subject_clock), rate = subject_rate, capacity = subject_capacity,\n\
+  floor = subject_floor, ttl = subject_ttl, since = subject_since,\n\
+}\n\
+if s.floor > s.clock + s.slack then s.floor = NONE end\n\
+local total, total_ahead, total_moved = clock - capacity, false, false\n\
+if total < floor then total = floor end\n\
+local mark = mode > 0 and call('GET', total_key)\n\
+if mark then\n\
+  local anchor = tonumber(mark)\n\
+  if not anchor or not (anchor <= clock + slack) then\n\
+    local v, per_second = clock, rate\n\
+    local stranded = true\n\
+    if not managed then\n\
+      anchor, stranded = unmanaged_base(mark, per_second)\n\
+    else\n\
+      local tokens = tonumber(string.match(mark, '^[uo]:(%d+%.?%d*):') or '')\n\
+      anchor = tokens and v - tokens or v\n\
+    end\n\
+    total_ahead = stranded\n\
+  end\n\
+  if anchor > total then total = anchor end\n\
+end\n\
+local buckets, order = {}, {}\n\
+local function bucket_of(key, rule)\n\
+  local q = buckets[key]\n\
+  if q then return q end\n\
+  local stored = call('GET', key)\n\
+  local tokens, stranded = held(stored, rule, now, s)\n\
+  q = { key = key, rule = rule, clock = 0, base = -tokens, rate = s.rate, capacity = room_of(rule, s), slack = s.slack }\n\
+  if rule then\n\
+    q.rate, q.slack = rule.rate or s.rate, slack_at(0)\n\
+  else\n\
+    local plain = tonumber(stored or '')\n\
+    q.clock, q.base = s.clock, plain and not stranded and math.max(plain, s.clock - s.capacity, s.floor)\n\
+      or s.clock - tokens\n\
+  end\n\
+  q.ahead, q.fresh = stranded, not stored and not rule\n\
+  buckets[key] = q\n\
+  order[#order + 1] = q\n\
+  return q\n\
+end\n\
+for i = 1, takes do\n\
+  local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]\n\
+  local cost, reserve = 1, reserve_default\n\
+  if arg ~= '1' then\n\
+    cost = costs and costs[arg]\n\
+    if not cost then\n\
+      costs = costs or {}\n\
+      reserves = reserves or {}\n\
+      local digits, priority = string.match(arg, '^(%d+%.?%d*) ?(%l*)$')\n\
+      cost = -1\n\
+      reserves[arg] = 0\n\
+      if digits and #digits <= 16 and #arg == #digits + #priority + (priority == '' and 0 or 1)\n\
+        and (priority == '' or priority == 'critical' or priority == 'sheddable') then\n\
+        if digits == '0' or string.find(digits, '^[1-9]%d*$')\n\
+          or (string.find(digits, '^%d+%.%d%d?%d?%d?%d?%d?$') and not string.find(digits, '^0%d')\n\
+            and tonumber(digits) > 0) then\n\
+          cost = tonumber(digits)\n\
+        end\n\
+        if priority == '' then\n\
+          reserves[arg] = reserve_default\n\
+        elseif priority == 'sheddable' then\n\
+          reserves[arg] = reserve_sheddable\n\
+        end\n\
+      end\n\
+      costs[arg] = cost\n\
+    end\n\
+    reserve = reserves[arg]\n\
+  end\n\
+  local rule = mode > 0 and key ~= total_key and rule_of(i) or nil\n\
+  local kind = rule and rule.kind\n\
+  local exempt = kind == 'exempt' and not probing\n\
+  local q, shared\n\
+  if mode > 0 and key ~= total_key and kind ~= 'block' and kind ~= 'exempt' and (rule or s.rate >= 0) then\n\
+    q = bucket_of(key, rule)\n\
+    if most and q.fresh and not q.came and not room_for(s.ttl, cost > 0) then\n\
+      q, shared = bucket_of(shared_key), true\n\
+    end\n\
+  end\n\
+  local reason, retry, left = 0, 0, clock - total\n\
+  local subject, subject_clock = q and q.base, q and q.clock\n\
+  local subject_rate, subject_capacity, subject_slack = q and q.rate, q and q.capacity, q and q.slack\n\
+  if cost < 0 then\n\
+    reason, retry = 8, -1\n\
+  elseif mode == 0 then\n\
+    reason, left = 1, full\n\
+  elseif kind == 'block' then\n\
+    reason, left = 9, 0\n\
+    retry = rule.ends == -1 and -1 or whole_ms(rule.ends * 1000 - now)\n\
+  elseif open or not exempt and (cost > full or cost + reserve - left > slack)\n\
+    or q and (cost > subject_capacity or cost - (subject_clock - subject) > subject_slack) then\n\
+    local never = false\n\
+    if cost > full or (subject and cost > subject_capacity) then\n\
+      reason, never = 7, true\n\
+    else\n\
+      local short = cost + reserve - left\n\
+      if open then\n\
+        reason = 4\n\
+        if open_until < 0 then\n\
+          never = true\n\
+        else\n\
+          retry = (open_until - now) / 1000\n\
+          if cost > left then retry = retry + (cost - left) / probe_rate * 1000 end\n\
+        end\n\
+      elseif short > slack then\n\
+        reason = cost - left <= slack and 6 or probing and 5 or 2\n\
+        if rate > 0 and left + short <= capacity + slack then\n\
+          retry = (short - slack / 2) / rate * 1000\n\
+        else\n\
+          never = true\n\
+        end\n\
+      end\n\
+      short = subject and cost - (subject_clock - subject) or 0\n\
+      if subject and short > subject_slack then\n\
+        if not open then reason = 3 end\n\
+        if subject_rate > 0 then\n\
+          retry = math.max(retry, (short - subject_slack / 2) / subject_rate * 1000)\n\
+        else\n\
+          never = true\n\
+        end\n\
+      end\n\
+    end\n\
+    retry = (never or retry > 315360000000) and -1 or math.max(1, math.ceil(retry))\n\
+  end\n\
+  if reason == 0 and cost > 0 then\n\
+    if exempt then total = math.max(total, math.min(total + cost, clock)) else total = total + cost end\n\
+    left, total_moved = clock - total, true\n\
+    if q then\n\
+      q.base, q.moved = q.base + cost, true\n\
+      if most and q.fresh and not shared and not q.came then\n\
+        q.came = true\n\
+        came(key, s.ttl)\n\
+      end\n\
+    end\n\
+  elseif cost > 0 and mode > 0 then\n\
+    if total_ahead then total_moved = true end\n\
+    if q and q.ahead then q.moved = true end\n\
+  end\n\
+  if q and reason ~= 1 and q.clock - q.base < left then left = q.clock - q.base end\n\
+  left = left + slack\n\
+  local at = 3 * i + 1\n\
+  reply[at], reply[at + 1], reply[at + 2] = reason + (shared and 32 or 0), left >= 1 and left - left % 1 or 0, retry\n\
+end\n\
+if total_moved then call('SET', total_key, string.format('%.17g', total), 'PX', ttl) end\n\
+for i = 1, #order do\n\
+  local q = order[i]\n\
+  if q.moved and q.rule then\n\
+    call('SET', q.key, own_text(-q.base, q.rule, now, s), 'PX', own_life(q.rule, now, s))\n\
+  elseif q.moved then\n\
+    call('SET', q.key, string.format('%.17g', q.base), 'PX', s.ttl)\n\
+  end\n\
+end\n\
+return reply\n\
+",
+};
+
 /** Keys of `take`, in order. */
 export type TakeKeys = [params: string, bucket: string, ...subject: string[]];
 /** Arguments of `take`, in order. */
@@ -3890,7 +5647,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '29b10e55ca4eba3bc4a4d8e1eeb749d58b40d35a',
+  sha: '7a6c525f2a2300f282a768060aa0d801fd91048f',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -3958,7 +5715,7 @@ if not text then\n\
   local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
   local TEXT = {\n\
     mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-    algorithm = true, terms = true, rollout = true,\n\
+    algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
   }\n\
   local NEEDED = {\n\
     'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4152,7 +5909,7 @@ if not text then\n\
       if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
       local half_open = e.state == 'half-open'\n\
       return {\n\
-        code = MODES[p.mode] + 4 * STATES[e.state],\n\
+        code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
         from = since,\n\
         untl = e.gliding and 0 or untl,\n\
         since = since,\n\
@@ -4219,6 +5976,7 @@ if not text then\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+if code >= 16 then return { 3, now, text } end\n\
 local mode = code % 4\n\
 if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end\n\
 local reply = { 0, now, text }\n\
@@ -4246,7 +6004,7 @@ if mark then\n\
     if not managed then\n\
       anchor, stranded = unmanaged_base(mark, per_second)\n\
     else\n\
-      local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):') or '')\n\
+      local tokens = tonumber(string.match(mark, '^[uo]:(%d+%.?%d*):') or '')\n\
       anchor = tokens and v - tokens or v\n\
     end\n\
     if stranded then ahead = { [total_key] = true } end\n\
@@ -4297,7 +6055,7 @@ for i = 1, takes do\n\
           if not managed then\n\
             anchor, stranded = unmanaged_base(mark, per_second)\n\
           else\n\
-            local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):') or '')\n\
+            local tokens = tonumber(string.match(mark, '^[uo]:(%d+%.?%d*):') or '')\n\
             anchor = tokens and v - tokens or v\n\
           end\n\
           if stranded then\n\
@@ -4415,7 +6173,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '282b99ba879981631045393bec8474e474f20be6',
+  sha: '737fbe5cc07d9df64d372bdc6ea9c876dd08d392',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4444,7 +6202,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4635,7 +6393,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -4744,6 +6502,7 @@ local function limiter_of(params, bucket, ARGV)\n\
   local slack, subject_slack = slack_at(clock), slack_at(subject_clock)\n\
   if floor > clock + slack then floor = NONE end\n\
   if subject_floor > subject_clock + subject_slack then subject_floor = NONE end\n\
+  code = code % 16\n\
   local mode = code % 4\n\
   local state = (code - mode) / 4\n\
   return {\n\
@@ -4770,7 +6529,7 @@ local function base_of(l, key, v, per_second, room, floor, slack)\n\
       if not managed then\n\
         anchor, stranded = unmanaged_base(mark, per_second)\n\
       else\n\
-        local tokens = tonumber(string.match(mark, '^u:(%d+%.?%d*):') or '')\n\
+        local tokens = tonumber(string.match(mark, '^[uo]:(%d+%.?%d*):') or '')\n\
         anchor = tokens and v - tokens or v\n\
       end\n\
       if stranded then l.ahead[key] = true end\n\
@@ -4984,7 +6743,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: 'efe47a48d62a954b8d229af71570b72cef26655c',
+  sha: '2b5d1ce142131e02d68e5b750398d1086d8064ea',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5018,7 +6777,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5209,7 +6968,7 @@ local function view_of(p, now)\n\
   if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
   local half_open = e.state == 'half-open'\n\
   return {\n\
-    code = MODES[p.mode] + 4 * STATES[e.state],\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
     from = since,\n\
     untl = e.gliding and 0 or untl,\n\
     since = since,\n\
@@ -5237,7 +6996,9 @@ end\n\
 local FIRST, LEADING = 5, 3\n\
 local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
-if takes < 0 or #KEYS ~= takes + LEADING then\n\
+local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
+local before_subjects = rich and LEADING + 3 or LEADING\n\
+if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
@@ -5270,7 +7031,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor = v.openUntil, v.probeRate, v.floor\n\
+    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    subject_since = v.untl == 0 and now or v.subjectSince\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -5306,8 +7068,10 @@ if not text then\n\
   end\n\
 end\n\
 if charge_by ~= '' and now > charge_by then return { 1, now, text } end\n\
+if (managed and code >= 16 or false) ~= rich then return { 3, now, text } end\n\
+code = code % 16\n\
 local mode = code % 4\n\
-if managed and mode ~= 0 and (mode == 1) ~= (ARGV[3] == '1') then return { 2, now, text } end\n\
+if managed and mode ~= 0 and (mode == 1) ~= shadow then return { 2, now, text } end\n\
 local state = (code - mode) / 4\n\
 local open, probing = state == 1, state == 2\n\
 local total_key = KEYS[2]\n\
@@ -5329,7 +7093,10 @@ local function open_window(key)\n\
   local w = { key = key, used = 0, stop = aligned }\n\
   local stop, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')\n\
   stop = tonumber(stop)\n\
-  if not stop then return w end\n\
+  if not stop then\n\
+    w.fresh = true\n\
+    return w\n\
+  end\n\
   if stop > now then\n\
     w.used, w.stop = tonumber(used), math.min(stop, now + window_us)\n\
     w.ahead = w.stop < stop\n\
@@ -5350,6 +7117,70 @@ local function save(w)\n\
   if w.stop % window_us ~= 0 then life = life + window_us end\n\
   call('SET', w.key, string.format('%.0f %.0f', w.stop, w.used), 'PX', math.ceil(life / 1000) + 1000)\n\
 end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
+local overrides_key, index_key, shared_key = KEYS[LEADING + 1], KEYS[LEADING + 2], KEYS[LEADING + 3]\n\
+local terms = rich and call('HGET', KEYS[1], 'subjectTerms') or ''\n\
+local most = tonumber(string.match(terms, 'max=(%d+)') or '')\n\
+local steps = steps_of(terms)\n\
+local rules = {}\n\
+local function rule_of(i)\n\
+  local key = KEYS[before_subjects + i]\n\
+  local rule = rules[key]\n\
+  if rule ~= nil then return rule end\n\
+  rule = override_of(call('HGET', overrides_key, string.sub(key, #total_key + 2)), now)\n\
+  if not rule and steps[1] then\n\
+    rule = steps[tier_of(steps, tonumber(call('GET', KEYS[before_subjects + takes + i]) or ''))]\n\
+  end\n\
+  rules[key] = rule or false\n\
+  return rules[key]\n\
+end\n\
+local live\n\
+local function room_for(life_ms, tidy)\n\
+  live = live or call('ZCARD', index_key)\n\
+  if live < most or not tidy then return live < most end\n\
+  local due = call('ZRANGEBYSCORE', index_key, '-inf', string.format('%.0f', now / 1000), 'LIMIT', 0, 8)\n\
+  for j = 1, #due do\n\
+    if call('EXISTS', total_key .. ':' .. due[j]) == 1 then\n\
+      call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), due[j])\n\
+    else\n\
+      call('ZREM', index_key, due[j])\n\
+      live = live - 1\n\
+    end\n\
+  end\n\
+  return live < most\n\
+end\n\
+local function came(key, life_ms)\n\
+  live = live or call('ZCARD', index_key)\n\
+  live = live + call('ZADD', index_key, string.format('%.0f', now / 1000 + life_ms), string.sub(key, #total_key + 2))\n\
+  call('PEXPIRE', index_key, string.format('%.0f', math.min(315360000000, math.max(86400000, 4 * life_ms))))\n\
+end\n\
+local window_life_ms = window_us / 500 + 1000\n\
 local LARGEST_LIMIT = 2251799813685248\n\
 local function micros(tokens)\n\
   return math.min(LARGEST_LIMIT, math.floor(tokens * 1000000 + 0.5))\n\
@@ -5379,7 +7210,7 @@ if probing then\n\
   end\n\
 end\n\
 for i = 1, takes do\n\
-  local arg, key = ARGV[FIRST + i], KEYS[LEADING + i]\n\
+  local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]\n\
   local cost, reserve = 1, reserve_default\n\
   if arg ~= '1' then\n\
     cost = costs and costs[arg]\n\
@@ -5406,18 +7237,28 @@ for i = 1, takes do\n\
     end\n\
     reserve = reserves[arg]\n\
   end\n\
+  local rule = rich and mode > 0 and key ~= total_key and rule_of(i) or nil\n\
+  local kind, own_limit, shared = rule and rule.kind, subject_limit, false\n\
+  if rule and rule.rate then own_limit = micros(rule.rate * window_s) end\n\
+  local exempt = kind == 'exempt' and not probing\n\
   local reason, retry, left = 0, 0, limit\n\
   if cost < 0 then\n\
     reason, retry, left = 8, -1, 0\n\
   elseif mode == 0 then\n\
     reason = 1\n\
+  elseif kind == 'block' then\n\
+    reason, left = 9, 0\n\
+    retry = rule.ends == -1 and -1 or whole_ms(rule.ends * 1000 - now)\n\
   elseif open then\n\
     reason, left = 4, 0\n\
     retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
   else\n\
     local need = micros(cost)\n\
     local total = window_of(total_key)\n\
-    local own = subject_limit and key ~= total_key and window_of(key)\n\
+    local own = own_limit and kind ~= 'exempt' and key ~= total_key and window_of(key)\n\
+    if own and most and not rule and own.fresh and not own.came and not room_for(window_life_ms, cost > 0) then\n\
+      own, shared = window_of(shared_key), true\n\
+    end\n\
     local keep = capacity > 0 and micros(limit / 1000000 * reserve / capacity) or 0\n\
     if probing then\n\
       left = math.max(0, math.floor((clock - probe_base + slack) * 1000000))\n\
@@ -5428,33 +7269,38 @@ for i = 1, takes do\n\
       total.touched = true\n\
       if own then own.touched = true end\n\
     end\n\
-    if need > (probing and micros(full) or limit) or own and need > subject_limit then\n\
+    if not exempt and need > (probing and micros(full) or limit) or own and need > own_limit then\n\
       reason, retry = 7, -1\n\
     else\n\
       local us = 0\n\
       if probing and cost - (clock - probe_base) > slack then\n\
         reason = 5\n\
         us = rate > 0 and cost <= capacity and (cost - (clock - probe_base)) / rate * 1000000\n\
-      elseif not probing and need + keep > left then\n\
+      elseif not probing and not exempt and need + keep > left then\n\
         reason = need <= left and 6 or 2\n\
         us = wait_us(total, need + keep - left)\n\
       end\n\
-      if own and need > subject_limit - own.used then\n\
-        local more = wait_us(own, need - (subject_limit - own.used))\n\
+      if own and need > own_limit - own.used then\n\
+        local more = wait_us(own, need - (own_limit - own.used))\n\
         reason, us = 3, us and more and math.max(us, more)\n\
       end\n\
       if reason > 0 then retry = whole_ms(us) end\n\
     end\n\
     if reason == 0 and cost > 0 then\n\
-      charge(total, need)\n\
+      charge(total, exempt and math.max(0, math.min(need, limit - total.used)) or need)\n\
       if own then charge(own, need) end\n\
+      if own and most and not rule and own.fresh and not shared and not own.came then\n\
+        own.came = true\n\
+        came(key, window_life_ms)\n\
+      end\n\
       if probing then probe_base, probed = probe_base + cost, true end\n\
       left = left - need\n\
     end\n\
-    if own then left = math.min(left, subject_limit - own.used) end\n\
+    if own then left = math.min(left, own_limit - own.used) end\n\
   end\n\
   local at = 3 * i + 1\n\
-  reply[at], reply[at + 1], reply[at + 2] = reason, math.max(0, math.floor(left / 1000000)), retry\n\
+  reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left / 1000000))\n\
+  reply[at + 2] = retry\n\
 end\n\
 for i = 1, #order do\n\
   local w = order[i]\n\

@@ -59,6 +59,7 @@ const BASE: Params = {
   terms: '',
   rollout: '',
   subjectRules: 0,
+  subjectTerms: '',
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };

@@ -43,6 +43,7 @@ export const CREATED = {
   terms: '',
   rollout: '',
   subjectRules: 0,
+  subjectTerms: '',
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

@@ -46,6 +46,7 @@ export const SEED: ParamChange = {
   terms: '',
   rollout: '',
   subjectRules: 0,
+  subjectTerms: '',
 };
 
 export interface SeedOptions {

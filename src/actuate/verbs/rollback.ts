@@ -53,6 +53,9 @@ export function rollback(target: RollbackTarget, hold: HoldFor): Planner {
     if (now.state === 'open' || now.state === 'half-open') {
       notes.push(`The breaker stays ${now.state}: these values hold once it has closed.`);
     }
+    if (params.subjectRules === 1 && facts.overrides?.size) {
+      notes.push(`What is said of single subjects stays: \`flyball subject ${limiter}\` lists it.`);
+    }
     const pinnedUntil = holdUntil(nowMs, hold);
     const change = moved(before, after) || 'values unchanged';
     return {

@@ -1,0 +1,67 @@
+/** Checks between what a policy says of all subjects, of their tiers and of the most of them. Stage: policy. */
+import { DEFAULT_RESET_ON } from '../redis/subject-terms.js';
+import type { Draft, Report } from './draft.js';
+
+const TIERS = 'limiter.perSubject.tiers';
+type Limiter = NonNullable<Draft['limiter']>;
+type Step = { times: number; capacity?: number | undefined; rate?: number | undefined };
+
+export function checkSubjects({ limiter }: Draft, report: Report): void {
+  if (limiter === undefined) return;
+  if (limiter.subjects !== undefined && !('perSubject' in limiter)) {
+    report(
+      'limiter.subjects',
+      'bounds subjects that have no bucket of their own. Give limiter.perSubject, or leave it out.',
+    );
+  }
+  const tiers = limiter.perSubject?.tiers;
+  if (tiers === undefined) return;
+  const resets: readonly string[] = tiers.resetOn ?? DEFAULT_RESET_ON;
+  if (tiers.on !== undefined && resets.includes(tiers.on)) {
+    report(`${TIERS}.resetOn`, `names "${tiers.on}", which is what counts (on). Take it out.`);
+  }
+  if (limiter.algorithm === 'leaky-bucket') {
+    report(
+      TIERS,
+      "have no meaning for a leaky bucket, which paces all alike. Use another algorithm: 'token-bucket'.",
+    );
+  } else {
+    for (const [i, step] of (tiers.steps ?? []).entries()) {
+      checkStep(limiter, step, tiers.steps?.[i - 1], `${TIERS}.steps.${i}`, report);
+    }
+  }
+}
+
+function checkStep(
+  { algorithm, perSubject = {} }: Limiter,
+  step: Step,
+  before: Step | undefined,
+  field: string,
+  report: Report,
+): void {
+  const windowed = algorithm !== undefined && algorithm !== 'token-bucket';
+  if (before !== undefined && step.times <= before.times) {
+    report(
+      `${field}.times`,
+      `is ${step.times}, but the step before it has ${before.times}. Order them.`,
+    );
+  }
+  if (windowed && (step.capacity !== undefined || step.rate === undefined)) {
+    report(
+      field,
+      `is for algorithm '${algorithm}', whose limit is rate × window: give rate, and no capacity.`,
+    );
+  } else if (step.capacity === undefined && step.rate === undefined) {
+    report(field, 'changes nothing. Give capacity, rate or both.');
+  }
+  for (const name of ['capacity', 'rate'] as const) {
+    const least = Math.max(perSubject[name] ?? 0, before?.[name] ?? 0);
+    const value = step[name];
+    if (value !== undefined && value < least) {
+      report(
+        `${field}.${name}`,
+        `is ${value}, below the ${least} before it: a tier only raises. Give at least ${least}.`,
+      );
+    }
+  }
+}
