@@ -1,6 +1,7 @@
 /** One Redis connection as the hot path sees it: each call ends at its deadline, an outage is paid for once. Stage: enforce. */
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
+import { createDeadlines } from './deadlines.js';
 import type { RedisClient } from './options.js';
 
 /** Consecutive failures after which Redis counts as away … */
@@ -19,6 +20,14 @@ const LAG_MAX_MS = 3;
 
 export type LinkEvent = 'down' | 'up' | 'lost';
 
+/** A call, and whom to tell how it went: the hot path makes no promises of its own. */
+export interface Asked<T> {
+  start(): Promise<T>;
+  /** `late`: after `failed`, since its deadline came first. */
+  answered(value: T, late: boolean): void;
+  failed(error: unknown): void;
+}
+
 export interface LinkOptions {
   redis: RedisClient;
   deadlineMs: number;
@@ -33,12 +42,15 @@ export interface Link {
   readonly up: boolean;
   /** Run `call` when connected; rejects at monotonic `deadlineAtMs`, whatever the client library does. */
   within<T>(deadlineAtMs: number, call: () => Promise<T>): Promise<T>;
+  /** The same, told by calls. None of them may throw. */
+  ask<T>(deadlineAtMs: number, asked: Asked<T>): void;
   close(): void;
 }
 
 export function createLink(options: LinkOptions): Link {
   const { redis, deadlineMs, clock, probe, onEvent } = options;
   const lagMs = Math.min(LAG_MAX_MS, deadlineMs * LAG_SHARE);
+  const deadlines = createDeadlines(clock);
   let up = true;
   let closed = false;
   let failures = 0;
@@ -54,6 +66,11 @@ export function createLink(options: LinkOptions): Link {
     if (lastAnswerMs !== Number.NEGATIVE_INFINITY) goDown('connection closed');
   };
   redis.on('close', onClose);
+  // One node of a cluster: another, with another clock, may take its place. Whether calls still pass shows by itself.
+  const onNodeGone = () => {
+    if (!closed) onEvent('lost', 'a node is gone');
+  };
+  redis.on('-node', onNodeGone);
 
   function goDown(cause: string) {
     if (!up || closed) return;
@@ -125,29 +142,53 @@ export function createLink(options: LinkOptions): Link {
     return call();
   }
 
+  /** Whatever `start` throws is an answer that did not come. */
+  function begin<T>(deadlineAtMs: number, asked: Asked<T>): Promise<T> {
+    try {
+      return ready() ? asked.start() : callOnceConnected(deadlineAtMs, () => asked.start());
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  function ask<T>(deadlineAtMs: number, asked: Asked<T>): void {
+    const fail = (error: unknown) => {
+      failed(error instanceof Error ? error.message : String(error));
+      asked.failed(error);
+    };
+    const atMs = deadlineAtMs - lagMs;
+    if (atMs <= clock.monotonicMs()) {
+      fail(new Error('no time left to ask'));
+      return;
+    }
+    const waiting = deadlines.add(atMs, () => fail(tooLate()));
+    begin(deadlineAtMs, asked).then(
+      (value) => {
+        const late = waiting.over;
+        deadlines.end(waiting);
+        if (!late) answered();
+        asked.answered(value, late);
+      },
+      (error) => {
+        if (waiting.over) return;
+        deadlines.end(waiting);
+        fail(error);
+      },
+    );
+  }
+
   return {
     get up() {
       return up;
     },
-    async within(deadlineAtMs, call) {
-      try {
-        const leftMs = deadlineAtMs - lagMs - clock.monotonicMs();
-        if (leftMs <= 0) throw new Error('no time left to ask');
-        const result = await expire(
-          ready() ? call() : callOnceConnected(deadlineAtMs, call),
-          leftMs,
-        );
-        answered();
-        return result;
-      } catch (error) {
-        failed(error instanceof Error ? error.message : String(error));
-        throw error;
-      }
-    },
+    ask,
+    within: (deadlineAtMs, start) =>
+      new Promise((ok, no) => ask(deadlineAtMs, { start, answered: ok, failed: no })),
     close() {
       closed = true;
       clearTimeout(probing);
       redis.off('close', onClose);
+      redis.off('-node', onNodeGone);
     },
   };
 }
@@ -158,14 +199,7 @@ export function createLink(options: LinkOptions): Link {
  */
 export function expire<T>(promise: Promise<T>, ms: number): Promise<T> {
   return new Promise<T>((ok, no) => {
-    const timer = setTimeout(
-      () =>
-        setImmediate(
-          no,
-          new FlyballError('FLYBALL_E_ENFORCE_DEADLINE', 'Redis did not answer in time'),
-        ),
-      Math.max(0, ms),
-    );
+    const timer = setTimeout(() => setImmediate(() => no(tooLate())), Math.max(0, ms));
     promise.then(
       (value) => {
         clearTimeout(timer);
@@ -177,4 +211,8 @@ export function expire<T>(promise: Promise<T>, ms: number): Promise<T> {
       },
     );
   });
+}
+
+function tooLate(): FlyballError {
+  return new FlyballError('FLYBALL_E_ENFORCE_DEADLINE', 'Redis did not answer in time');
 }

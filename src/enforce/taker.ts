@@ -1,8 +1,8 @@
 /** The takes of one event-loop turn go to Redis in one call, in order of arrival, within their deadline. Stage: enforce. */
 import type { Clock } from '../clock.js';
-import { FlyballError } from '../errors.js';
 import type { AlgorithmTerms } from '../redis/algorithms.js';
-import type { InForce, TakeAnswer, TakeCall, TakeReply, TakeRequest } from '../redis/calls.js';
+import type { InForce, TakeAnswer, TakeReply, TakeRequest } from '../redis/calls.js';
+import type { LimiterKeys } from '../redis/keys.js';
 import { take as takeScript } from '../redis/scripts.js';
 import type { KeyFinder } from './address.js';
 import type { InForceView } from './in-force.js';
@@ -68,10 +68,13 @@ export function createTaker(options: TakerOptions): Taker {
   let queue: Pending[] = [];
   let deadlineAtMs = 0;
   let underWay = 0;
+  /** Takes come one at a time: the next would wait for company in vain. */
+  let alone = false;
   let shadow = false;
 
   function enqueue(pending: Pending, itsDeadlineAtMs: number) {
     if (queue.length === 0) {
+      if (alone && underWay === 0) return send([pending], itsDeadlineAtMs);
       deadlineAtMs = itsDeadlineAtMs;
       setImmediate(flush);
     }
@@ -85,75 +88,81 @@ export function createTaker(options: TakerOptions): Taker {
     if (queue.length === 0) return;
     const batch = queue.some(isAborted) ? queue.filter((each) => !each.aborted) : queue;
     queue = [];
+    alone = batch.length <= 1;
     if (batch.length === 0) return;
-    if (underWay > 0 || batch.length < SPLIT_AT) return void send(batch, deadlineAtMs);
+    if (underWay > 0 || batch.length < SPLIT_AT) return send(batch, deadlineAtMs);
     const half = batch.length >> 1;
-    void send(batch.slice(0, half), deadlineAtMs);
-    void send(batch.slice(half), deadlineAtMs);
-  }
-
-  async function send(batch: Pending[], deadlineAtMs: number) {
-    let reply: TakeReply | null = null;
-    underWay += 1;
-    try {
-      reply = await ask(batch, deadlineAtMs);
-    } catch {
-      stats.redisErrors += 1;
-    }
-    underWay -= 1;
-    const nowMs = clock.monotonicMs();
-    for (let i = 0; i < batch.length; i++) {
-      const pending = batch[i]!;
-      if (pending.aborted) continue;
-      pending.answered(reply?.answers[i] ?? null, reply?.inForce ?? null, nowMs);
-    }
+    send(batch.slice(0, half), deadlineAtMs);
+    send(batch.slice(half), deadlineAtMs);
   }
 
   /** At most one call to learn the time, one repeated for being late, one for the other set of buckets. */
-  async function ask(takes: readonly TakeRequest[], deadlineAtMs: number): Promise<TakeReply> {
+  function send(takes: Pending[], deadlineAtMs: number) {
     let mayLearn = true;
     let mayBeLate = true;
     let mayChangeMode = true;
-    for (;;) {
+    underWay += 1;
+
+    function attempt() {
       const chargeByUs = time.latestAt(deadlineAtMs - returnMs);
-      const reply = await call(takes, chargeByUs, deadlineAtMs);
-      if (reply.status === 'ok') return reply;
-      if (reply.status === 'mode' && mayChangeMode) mayChangeMode = false;
-      else if (chargeByUs === null && mayLearn) mayLearn = false;
-      else if (chargeByUs !== null && mayBeLate) mayBeLate = false;
-      else throw new FlyballError('FLYBALL_E_ENFORCE_LATE', 'Redis answered too late to charge');
+      const asked = { takes, chargeByUs, terms: options.terms(), sentMs: 0 };
+      options.link().ask(deadlineAtMs, {
+        start: () => call(asked),
+        answered(reply, late) {
+          learn(asked, reply);
+          const { status } = reply;
+          if (late) {
+            if (status === 'ok') stats.overtaken += 1;
+            return;
+          }
+          if (status === 'ok') return end(takes, reply);
+          if (status === 'mode' && mayChangeMode) mayChangeMode = false;
+          else if (chargeByUs === null && mayLearn) mayLearn = false;
+          else if (chargeByUs !== null && mayBeLate) mayBeLate = false;
+          else return failed();
+          attempt();
+        },
+        failed,
+      });
+    }
+    function failed() {
+      stats.redisErrors += 1;
+      end(takes, null);
+    }
+    attempt();
+  }
+
+  function end(takes: Pending[], reply: TakeReply | null) {
+    underWay -= 1;
+    const nowMs = clock.monotonicMs();
+    const inForce = reply?.inForce ?? null;
+    for (let i = 0; i < takes.length; i++) {
+      const pending = takes[i]!;
+      if (pending.aborted) continue;
+      pending.answered(reply && reply.answers[i]!, inForce, nowMs);
     }
   }
 
-  function call(
-    takes: readonly TakeRequest[],
-    chargeByUs: number | null,
-    deadlineAtMs: number,
-  ): Promise<TakeReply> {
-    let expired = false;
-    const reply = options.link().within(deadlineAtMs, async () => {
-      const keys = finder.keys ?? (await finder.find());
-      const fallback = view.fallback();
-      const request = { keys, takes, chargeByUs, fallback, shadow, terms: options.terms() };
-      const reply = await script(request);
-      if (expired && reply.status === 'ok') stats.overtaken += 1;
-      return reply;
-    });
-    return reply.catch((error) => {
-      expired = true;
-      throw error;
-    });
+  function call(asked: Attempt): Promise<TakeReply> {
+    const { keys } = finder;
+    return keys === null
+      ? finder.find().then((found) => script(found, asked))
+      : script(keys, asked);
   }
 
-  async function script(request: TakeCall): Promise<TakeReply> {
-    const sentMs = clock.monotonicMs();
+  function script(keys: LimiterKeys, asked: Attempt): Promise<TakeReply> {
+    const { takes, chargeByUs, terms } = asked;
+    const fallback = view.fallback();
     stats.calls += 1;
-    const reply = await takeScript(redis, request);
+    asked.sentMs = clock.monotonicMs();
+    return takeScript(redis, { keys, takes, chargeByUs, fallback, shadow, terms });
+  }
+
+  function learn({ chargeByUs, sentMs }: Attempt, reply: TakeReply): void {
     time.learn(reply.nowUs, sentMs, clock.monotonicMs());
     shadow = reply.inForce.mode === 'shadow';
-    if (reply.status === 'late' && request.chargeByUs !== null) stats.late += 1;
+    if (reply.status === 'late' && chargeByUs !== null) stats.late += 1;
     options.onReply(reply.inForce);
-    return reply;
   }
 
   return {
@@ -162,16 +171,20 @@ export function createTaker(options: TakerOptions): Taker {
       enqueue(pending, itsDeadlineAtMs);
     },
     async look() {
-      const keys = finder.keys ?? (await finder.find());
-      return script({
-        keys,
-        takes: [{ subject: null, cost: 0, priority: 'default' }],
-        chargeByUs: null,
-        fallback: view.fallback(),
-        shadow,
-      });
+      const asked = { takes: [LOOK], chargeByUs: null, terms: undefined, sentMs: 0 };
+      learn(asked, await call(asked));
     },
   };
+}
+
+const LOOK: TakeRequest = { subject: null, cost: 0, priority: 'default' };
+
+/** One call to Redis. */
+interface Attempt {
+  readonly takes: readonly TakeRequest[];
+  readonly chargeByUs: number | null;
+  readonly terms: AlgorithmTerms | undefined;
+  sentMs: number;
 }
 
 const isAborted = (pending: Pending) => pending.aborted;

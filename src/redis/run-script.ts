@@ -29,18 +29,29 @@ const loadsByClient = new WeakMap<RedisClient, Map<string, Loads>>();
  * EVALSHA; on NOSCRIPT the first of the failed calls is sent again with the whole text, the others wait for it
  * and then go by hash. A call is sent at most twice, and NOSCRIPT means that it has done nothing: each takes
  * effect exactly once. (On a cluster another node may lack the script too: then its call carries the text.)
+ * `read` makes of the reply what is wanted.
  */
-export async function runScript<Keys extends string[], Args extends ScriptArg[]>(
+export function runScript<Keys extends string[], Args extends ScriptArg[], Reply = unknown>(
   redis: RedisClient,
   call: ScriptCall<Keys, Args>,
-): Promise<unknown> {
+  read: (raw: unknown) => Reply = asItIs,
+): Promise<Reply> {
   const loads = loadsOf(redis, call.script.sha);
   const before = loads.count;
-  try {
-    return await byHash(redis, call);
-  } catch (error) {
+  return byHash(redis, call).then(read, (error) => {
     if (!isNoScript(error)) throw error;
-  }
+    return heal(redis, call, loads, before).then(read);
+  });
+}
+
+const asItIs = <Reply>(raw: unknown) => raw as Reply;
+
+async function heal(
+  redis: RedisClient,
+  call: ScriptCall,
+  loads: Loads,
+  before: number,
+): Promise<unknown> {
   if (loads.count === before && loads.running === null) return load(redis, call, loads);
   if (loads.running !== null) await loads.running.catch(() => {});
   try {

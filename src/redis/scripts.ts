@@ -34,7 +34,6 @@ import {
   slotsScript,
   topScript,
 } from './scripts.gen.js';
-import { subjectTakeCall } from './subject-call.js';
 import { fallbackText, takeCall, time } from './take-call.js';
 import { TOP_GROWN, TOP_SUBJECTS, TOP_TTL_MS } from './top-fields.js';
 
@@ -47,8 +46,7 @@ export const MAX_TAKES = 512;
 
 /** Decides up to 512 takes of one limiter in order, in one call. */
 export function take(redis: RedisClient, call: TakeCall): Promise<TakeReply> {
-  const script = call.rules ? subjectTakeCall(call) : takeCall(call, takesCommands(redis));
-  return runScript(redis, script, readTakeReply);
+  return runScript(redis, takeCall(call, takesCommands(redis)), readTakeReply);
 }
 
 /** Many take calls in one pipeline: healed from NOSCRIPT as one call is, each charged once. */
