@@ -1,6 +1,7 @@
 /** The public surface: the SDK, policies as code, errors. Stage: all. */
 
 export type { OnRedisError } from './enforce/arguments.js';
+export type { Count } from './enforce/count.js';
 export {
   type DecisionReason,
   type DecisionSource,
@@ -13,6 +14,7 @@ export { createLimiter, type Limiter } from './enforce/limiter.js';
 export type { LimiterOptions } from './enforce/options.js';
 export { type Problem, problemOf, statusOf } from './enforce/problem.js';
 export type { Outcome, OutcomeInfo } from './enforce/recorder.js';
+export type { Refund, RefundRefusal } from './enforce/refund-answer.js';
 export type { RouteEntry } from './enforce/route-table.js';
 export {
   createRoutes,

@@ -1,6 +1,6 @@
 /** One take from request to decision: a place in flight first, then tokens from Redis, or without it. Stage: enforce. */
 import type { Clock } from '../clock.js';
-import type { InForce, TakeAnswer } from '../redis/calls.js';
+import type { InForce, TakeAnswer, TakeReply } from '../redis/calls.js';
 import { costRefused, type OnRedisError } from './arguments.js';
 import {
   type Basis,
@@ -17,6 +17,7 @@ import { createLocalBucket, type LocalBucket } from './local-bucket.js';
 import { type Ending, PendingTake, type TakeWish } from './pending-take.js';
 import { createPlaces, type Places } from './places.js';
 import type { Recorder } from './recorder.js';
+import { type Charge, chargeOf } from './refund-charge.js';
 import type { ServiceTime } from './service-time.js';
 import type { Shares } from './shares.js';
 import type { Stats } from './stats.js';
@@ -59,6 +60,7 @@ export interface Steps {
     wish: TakeWish,
     slot: Slot | null,
     nowMs: number,
+    reply?: TakeReply | null,
   ): Decision;
   without(wish: TakeWish, slot: Slot | null): Decision;
   refuseCap(why: 'full' | 'away', wish: TakeWish): Decision;
@@ -108,12 +110,14 @@ export function createDecider(options: DeciderOptions): Decider {
   }
 
   const ending: Ending = {
-    decide({ wish, slot, startedMs, counted }, answer, inForce, nowMs) {
+    decide({ wish, slot, startedMs, counted }, answer, inForce, nowMs, reply) {
       if (answer?.allowed === false && counted && inForce && inForce === view.current) {
         denials.learn(wish, answer, inForce, startedMs);
       }
       const decision =
-        answer && inForce ? fromRedis(answer, inForce, wish, slot, nowMs) : without(wish, slot);
+        answer && inForce
+          ? fromRedis(answer, inForce, wish, slot, nowMs, reply)
+          : without(wish, slot);
       return counted ? record(decision, wish, startedMs, nowMs) : decision;
     },
     drop({ slot }) {
@@ -138,6 +142,7 @@ export function createDecider(options: DeciderOptions): Decider {
     wish: TakeWish,
     slot: Slot | null,
     nowMs: number,
+    reply: TakeReply | null = null,
   ): Decision {
     const { allowed, reason, remaining, retryAfterMs } = answer;
     if (allowed) local.spend(wish.cost, nowMs);
@@ -163,6 +168,7 @@ export function createDecider(options: DeciderOptions): Decider {
       inForce,
       inForce.mode === 'shadow' ? 0 : answer.delayMs,
       nowMs,
+      allowed ? chargeOf(wish.cost, inForce, reply) : null,
     );
   }
 
@@ -174,11 +180,8 @@ export function createDecider(options: DeciderOptions): Decider {
     if (wish.onRedisError === 'closed') {
       return build(wish, false, false, 'redis_away', 0, CLOSED_RETRY_MS, 'closed', slot);
     }
-    const { allowed, reason, remaining, retryAfterMs } = local.take(
-      wish.subject,
-      wish.cost,
-      clock.monotonicMs(),
-    );
+    const nowMs = clock.monotonicMs();
+    const { allowed, reason, remaining, retryAfterMs } = local.take(wish.subject, wish.cost, nowMs);
     const source = view.unknown ? 'open' : 'local';
     return build(wish, allowed, allowed, reason, remaining, retryAfterMs, source, slot);
   }
@@ -201,6 +204,7 @@ export function createDecider(options: DeciderOptions): Decider {
     basis: Basis = view.current ?? NOTHING_KNOWN,
     delayMs = 0,
     nowMs = clock.monotonicMs(),
+    charge: Charge | null = source === 'local' ? chargeOf(wish.cost) : null,
   ): Decision {
     if (slot && !allowed) inFlight.release(slot);
     const finish = allowed && wish.cost > 0 ? options.finish : null;
@@ -218,6 +222,7 @@ export function createDecider(options: DeciderOptions): Decider {
       nowMs,
       slot,
       delayMs,
+      charge,
     );
   }
 

@@ -5,6 +5,8 @@ import type { LimiterState } from '../redis/params.js';
 import { show } from './arguments.js';
 import type { Slot } from './in-flight.js';
 import type { Outcome, OutcomeInfo } from './recorder.js';
+import { NOTHING_TAKEN, type Refund, type Refunder } from './refund-answer.js';
+import { type Charge, plainCharge } from './refund-charge.js';
 
 /**
  * Why. Beside the reasons of the script: `in_flight` (this process's part of the cap is used up) and
@@ -55,19 +57,30 @@ export interface TakeDecision {
   note(info: OutcomeInfo): void;
   /** The request has ended. Call it once; later calls change nothing. On a denial it does nothing. */
   done(outcome?: Outcome, info?: OutcomeInfo): void;
+  /**
+   * Names what was taken, for `limiter.refund` in any process of yours; null when nothing was taken in Redis. A text of
+   * letters and digits that holds the subject: who has it can give the tokens back, so it is not for clients.
+   */
+  readonly id: string | null;
+  /** Gives back what was taken: once, within an hour, never above the capacity. Never rejects. */
+  refund(): Promise<Refund>;
 }
 
 /** What of the numbers in force a decision carries. */
 export type Basis = Pick<InForce, 'revision' | 'epoch' | 'state' | 'generation'>;
 
-/** Told when an admitted request ends. */
-export type Finish = (
-  outcome: Outcome,
-  info: OutcomeInfo | undefined,
-  generation: number,
-  startedMs: number,
-  slot: Slot | null,
-) => void;
+/** Told when an admitted request ends; and who gives back what it took. */
+export interface Finish {
+  (
+    outcome: Outcome,
+    info: OutcomeInfo | undefined,
+    generation: number,
+    startedMs: number,
+    slot: Slot | null,
+    decision: Decision,
+  ): void;
+  readonly refunds?: Refunder;
+}
 
 const LIMIT_OF: Partial<Record<DecisionReason, LimitName>> = {
   rate: 'rate',
@@ -98,7 +111,10 @@ export class Decision implements TakeDecision {
   readonly generation: number;
   readonly source: DecisionSource;
   readonly subject: string | null;
-  #finish: Finish | null;
+  /** null: nothing was admitted. */
+  readonly #finish: Finish | null;
+  #ended = false;
+  #charge: Charge | null;
   readonly #startedMs: number;
   readonly #slot: Slot | null;
   #info: OutcomeInfo | undefined = undefined;
@@ -117,6 +133,7 @@ export class Decision implements TakeDecision {
     startedMs: number,
     slot: Slot | null,
     delayMs = 0,
+    charge: Charge | null = null,
   ) {
     this.allowed = allowed;
     this.wouldAllow = wouldAllow;
@@ -134,6 +151,7 @@ export class Decision implements TakeDecision {
     // What waits to proceed is not under way yet.
     this.#startedMs = startedMs + delayMs;
     this.#slot = slot;
+    this.#charge = charge;
   }
 
   get limit(): LimitName | null {
@@ -145,7 +163,8 @@ export class Decision implements TakeDecision {
   }
 
   done(outcome: Outcome = 'ok', info?: OutcomeInfo): void {
-    if (this.#finish === null) return;
+    const finish = this.#finish;
+    if (finish === null || this.#ended) return;
     if (
       outcome !== 'ok' &&
       outcome !== 'failed' &&
@@ -157,11 +176,25 @@ export class Decision implements TakeDecision {
         `outcome is ${show(outcome)}. Use 'ok', 'failed', 'timed_out' or 'cancelled'.`,
       );
     }
-    const finish = this.#finish;
-    this.#finish = null;
+    this.#ended = true;
     let all = info;
     if (this.#info !== undefined) all = info ? { ...info, ...this.#info } : this.#info;
-    finish(outcome, all, this.generation, this.#startedMs, this.#slot);
+    finish(outcome, all, this.generation, this.#startedMs, this.#slot, this);
+  }
+
+  get id(): string | null {
+    return this.#finish?.refunds?.idOf(this) ?? null;
+  }
+
+  async refund(): Promise<Refund> {
+    return this.#finish?.refunds?.refund(this) ?? NOTHING_TAKEN;
+  }
+
+  /** For refunds: what was taken; made for a plain take only when asked for. */
+  charge(): Charge {
+    this.#charge ??= plainCharge();
+    this.#charge.atMs ??= this.#startedMs - this.delayMs;
+    return this.#charge;
   }
 }
 

@@ -1,5 +1,5 @@
 /** A take that waits for Redis: its wish, its place in flight, and whom to tell. Stage: enforce. */
-import type { InForce, Priority, TakeAnswer } from '../redis/calls.js';
+import type { InForce, Priority, TakeAnswer, TakeReply } from '../redis/calls.js';
 import type { OnRedisError } from './arguments.js';
 import type { Decision } from './decision.js';
 import type { Slot } from './in-flight.js';
@@ -21,6 +21,7 @@ export interface Ending {
     answer: TakeAnswer | null,
     inForce: InForce | null,
     nowMs: number,
+    reply: TakeReply | null,
   ): Decision;
   /** Nothing was decided: give back what the take holds. */
   drop(take: PendingTake): void;
@@ -49,9 +50,14 @@ export class PendingTake implements Pending {
     this.signal = wish.signal;
   }
 
-  answered(answer: TakeAnswer | null, inForce: InForce | null, nowMs: number): void {
+  answered(
+    answer: TakeAnswer | null,
+    inForce: InForce | null,
+    nowMs: number,
+    reply: TakeReply | null,
+  ): void {
     try {
-      this.ok(this.ending.decide(this, answer, inForce, nowMs));
+      this.ok(this.ending.decide(this, answer, inForce, nowMs, reply));
     } catch (error) {
       this.failed(error);
     }

@@ -41,6 +41,9 @@ export interface LimiterStats {
   abandoned: number;
   /** Requests whose subject lacked an attribute and fell to the client's address. */
   missingAttributes: number;
+  /** Takes that Redis gave back, and those that could not be: their tokens come back by the rate. */
+  refunded: number;
+  refundsDropped: number;
   /** Counts of decision times, not cumulative: `latency[i]` ≤ `LATENCY_EDGES_MS[i]`. */
   decisionMs: number[];
   /** Their sum. */
@@ -55,6 +58,8 @@ export interface Stats {
   outages: number;
   telemetryDropped: number;
   missingAttributes: number;
+  refunded: number;
+  refundsDropped: number;
   /** The one place that hears of each decision. */
   decided(decision: Decision, wish: Pick<TakeWish, 'cost' | 'priority'>, tookMs: number): void;
   /** Numbers of a reply, with the tokens that a window of another algorithm holds. */
@@ -98,6 +103,8 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
     outages: 0,
     telemetryDropped: 0,
     missingAttributes: 0,
+    refunded: 0,
+    refundsDropped: 0,
     decided(decision, wish, tookMs) {
       const { allowed, source, subject } = decision;
       count(decisions, source);

@@ -2,6 +2,7 @@
 import type { LimiterState } from '../redis/params.js';
 import type { DecisionReason, DecisionSource, LimitName, TakeDecision } from './decision.js';
 import type { Outcome, OutcomeInfo } from './recorder.js';
+import type { Refund } from './refund-answer.js';
 
 /**
  * What a `TakeDecision` tells, of the limiter that leads: on a denial the one that denied (of several, the one with the
@@ -61,6 +62,17 @@ export class SetDecision implements TakeAllDecision {
 
   done(outcome?: Outcome, info?: OutcomeInfo): void {
     for (const each of Object.values(this.decisions)) each.done(outcome, info);
+  }
+
+  /** Each limiter's decision has its own. */
+  get id(): null {
+    return null;
+  }
+
+  /** What all took, each from its own; the first that gives nothing back says why. */
+  async refund(): Promise<Refund> {
+    const all = await Promise.all(Object.values(this.decisions).map((each) => each.refund()));
+    return all.find((each) => !each.refunded) ?? { refunded: true };
   }
 }
 

@@ -35,7 +35,12 @@ export interface Pending extends TakeRequest {
   signal: AbortSignal | undefined;
   aborted: boolean;
   /** What Redis answered, or null when it did not in time. Must not throw. */
-  answered(answer: TakeAnswer | null, inForce: InForce | null, nowMs: number): void;
+  answered(
+    answer: TakeAnswer | null,
+    inForce: InForce | null,
+    nowMs: number,
+    reply: TakeReply | null,
+  ): void;
   /** The signal said stop. */
   failed(reason: unknown): void;
 }
@@ -139,7 +144,7 @@ export function createTaker(options: TakerOptions): Taker {
     for (let i = 0; i < takes.length; i++) {
       const pending = takes[i]!;
       if (pending.aborted) continue;
-      pending.answered(reply && reply.answers[i]!, inForce, nowMs);
+      pending.answered(reply && reply.answers[i]!, inForce, nowMs, reply);
     }
   }
 
@@ -158,10 +163,11 @@ export function createTaker(options: TakerOptions): Taker {
     return takeScript(redis, { keys, takes, chargeByUs, fallback, shadow, terms });
   }
 
-  function learn({ chargeByUs, sentMs }: Attempt, reply: TakeReply): void {
+  function learn({ chargeByUs, terms, sentMs }: Attempt, reply: TakeReply): void {
     time.learn(reply.nowUs, sentMs, clock.monotonicMs());
     shadow = reply.inForce.mode === 'shadow';
     if (reply.status === 'late' && chargeByUs !== null) stats.late += 1;
+    if (terms !== undefined) reply.terms = terms;
     options.onReply(reply.inForce);
   }
 
@@ -196,8 +202,8 @@ function followSignal(pending: Pending, signal: AbortSignal): void {
   };
   signal.addEventListener('abort', abort, { once: true });
   const { answered } = pending;
-  pending.answered = (answer, inForce, nowMs) => {
+  pending.answered = (answer, inForce, nowMs, reply) => {
     signal.removeEventListener('abort', abort);
-    answered.call(pending, answer, inForce, nowMs);
+    answered.call(pending, answer, inForce, nowMs, reply);
   };
 }

@@ -23,6 +23,8 @@ function decision(fields: Partial<TakeDecision>): TakeDecision {
     subject: null,
     note() {},
     done() {},
+    id: null,
+    refund: () => Promise.reject(new Error('not asked')),
     ...fields,
   };
 }
