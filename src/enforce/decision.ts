@@ -90,6 +90,7 @@ const LIMIT_OF: Partial<Record<DecisionReason, LimitName>> = {
   probe_budget: 'breaker',
   reserve: 'reserve',
   cost_exceeds_capacity: 'cost',
+  blocked: 'subject',
   redis_away: 'redis',
 };
 

@@ -211,6 +211,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       processes: view.processes,
       abandoned: inFlight.abandoned,
       missingAttributes: stats.missingAttributes,
+      overflow: stats.overflow,
       refunded: stats.refunded,
       refundsDropped: stats.refundsDropped,
     }),

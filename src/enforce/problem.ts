@@ -27,6 +27,7 @@ const WHY: Record<string, string> = {
   probe_budget: 'the service behind it is being tried with a few requests',
   reserve: 'what is left is kept for requests of a higher priority',
   cost_exceeds_capacity: 'the request costs more than the limit can ever hold',
+  blocked: 'this client is blocked',
   redis_away: 'the limit cannot be checked at the moment',
 };
 

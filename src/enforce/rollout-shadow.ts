@@ -150,6 +150,7 @@ export function shadowKeys(finder: KeyFinder): KeyFinder {
         bucket: keys.shadowBucket,
         subjectBucket: keys.shadowSubjectBucket,
         taken: (kind, subject) => keys.taken(kind, subject, true),
+        crowd: (kind) => keys.crowd(kind, true),
       };
     }
     return apart;

@@ -41,6 +41,8 @@ export interface LimiterStats {
   abandoned: number;
   /** Requests whose subject lacked an attribute and fell to the client's address. */
   missingAttributes: number;
+  /** Takes of subjects past the most that may live: they share one bucket. */
+  overflow: number;
   /** Takes that Redis gave back, and those that could not be: their tokens come back by the rate. */
   refunded: number;
   refundsDropped: number;
@@ -58,6 +60,7 @@ export interface Stats {
   outages: number;
   telemetryDropped: number;
   missingAttributes: number;
+  overflow: number;
   refunded: number;
   refundsDropped: number;
   /** The one place that hears of each decision. */
@@ -103,6 +106,7 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
     outages: 0,
     telemetryDropped: 0,
     missingAttributes: 0,
+    overflow: 0,
     refunded: 0,
     refundsDropped: 0,
     decided(decision, wish, tookMs) {

@@ -65,6 +65,8 @@ export interface TakerOptions {
   terms: () => AlgorithmTerms | undefined;
   /** Every reply's numbers, once a call. */
   onReply: (inForce: InForce) => void;
+  /** A reply of the script that asks what is known of single subjects. */
+  onRuled: (reply: TakeReply) => void;
 }
 
 export function createTaker(options: TakerOptions): Taker {
@@ -76,6 +78,8 @@ export function createTaker(options: TakerOptions): Taker {
   /** Takes come one at a time: the next would wait for company in vain. */
   let alone = false;
   let shadow = false;
+  /** Something is known of single subjects, as far as the last answer told. */
+  let rules = false;
 
   function enqueue(pending: Pending, itsDeadlineAtMs: number) {
     if (queue.length === 0) {
@@ -101,16 +105,17 @@ export function createTaker(options: TakerOptions): Taker {
     send(batch.slice(half), deadlineAtMs);
   }
 
-  /** At most one call to learn the time, one repeated for being late, one for the other set of buckets. */
+  /** At most one call to learn the time, one repeated for being late, one for other buckets, one for other rules. */
   function send(takes: Pending[], deadlineAtMs: number) {
     let mayLearn = true;
     let mayBeLate = true;
     let mayChangeMode = true;
+    let mayChangeRules = true;
     underWay += 1;
 
     function attempt() {
       const chargeByUs = time.latestAt(deadlineAtMs - returnMs);
-      const asked = { takes, chargeByUs, terms: options.terms(), sentMs: 0 };
+      const asked = { takes, chargeByUs, terms: options.terms(), rules, sentMs: 0 };
       options.link().ask(deadlineAtMs, {
         start: () => call(asked),
         answered(reply, late) {
@@ -122,6 +127,7 @@ export function createTaker(options: TakerOptions): Taker {
           }
           if (status === 'ok') return end(takes, reply);
           if (status === 'mode' && mayChangeMode) mayChangeMode = false;
+          else if (status === 'rules' && mayChangeRules) mayChangeRules = false;
           else if (chargeByUs === null && mayLearn) mayLearn = false;
           else if (chargeByUs !== null && mayBeLate) mayBeLate = false;
           else return failed();
@@ -156,18 +162,21 @@ export function createTaker(options: TakerOptions): Taker {
   }
 
   function script(keys: LimiterKeys, asked: Attempt): Promise<TakeReply> {
-    const { takes, chargeByUs, terms } = asked;
+    const { takes, chargeByUs, terms, rules } = asked;
     const fallback = view.fallback();
     stats.calls += 1;
     asked.sentMs = clock.monotonicMs();
-    return takeScript(redis, { keys, takes, chargeByUs, fallback, shadow, terms });
+    return takeScript(redis, { keys, takes, chargeByUs, fallback, shadow, terms, rules });
   }
 
-  function learn({ chargeByUs, terms, sentMs }: Attempt, reply: TakeReply): void {
+  function learn(asked: Attempt, reply: TakeReply): void {
+    const { chargeByUs, terms, sentMs } = asked;
     time.learn(reply.nowUs, sentMs, clock.monotonicMs());
     shadow = reply.inForce.mode === 'shadow';
     if (reply.status === 'late' && chargeByUs !== null) stats.late += 1;
     if (terms !== undefined) reply.terms = terms;
+    if (reply.status === 'rules') rules = !asked.rules;
+    else if (asked.rules) options.onRuled(reply);
     options.onReply(reply.inForce);
   }
 
@@ -177,7 +186,7 @@ export function createTaker(options: TakerOptions): Taker {
       enqueue(pending, itsDeadlineAtMs);
     },
     async look() {
-      const asked = { takes: [LOOK], chargeByUs: null, terms: undefined, sentMs: 0 };
+      const asked = { takes: [LOOK], chargeByUs: null, terms: undefined, rules: false, sentMs: 0 };
       learn(asked, await call(asked));
     },
   };
@@ -190,6 +199,7 @@ interface Attempt {
   readonly takes: readonly TakeRequest[];
   readonly chargeByUs: number | null;
   readonly terms: AlgorithmTerms | undefined;
+  readonly rules: boolean;
   sentMs: number;
 }
 

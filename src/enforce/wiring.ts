@@ -20,6 +20,7 @@ import { createServiceTime } from './service-time.js';
 import { createShares } from './shares.js';
 import { createSlots } from './slots.js';
 import { createStats } from './stats.js';
+import { createCrowdWatch } from './subject-crowd.js';
 import { createTaker } from './taker.js';
 import { createTopSubjects } from './top-subjects.js';
 import { createTracing } from './tracing.js';
@@ -81,7 +82,9 @@ export function createWiring(options: LimiterOptions, processId: string) {
   /** The adopted policy's word beats that of the code; a single take may still choose. */
   const onRedisError = () => adopted.onRedisError ?? resolved.onRedisError;
   const terms = () => adopted.algorithm ?? resolved.terms;
-  const parts = { redis, link: () => link, finder, time, view, stats, clock, deadlineMs, onReply };
+  const onRuled = createCrowdWatch({ name, stats, warn });
+  const known = { redis, link: () => link, finder, time, view, stats, clock, deadlineMs };
+  const parts = { ...known, onReply, onRuled };
   const slots = resolved.exact ? createSlots({ ...parts, inFlight, processId }) : null;
   const shares = createShares({ ...parts, inFlight, slots, processId });
   const taker = createTaker({ ...parts, terms });
