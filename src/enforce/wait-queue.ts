@@ -162,11 +162,12 @@ export function createWaitQueue<Wish extends WaitWish>(
     let wakeMs = Number.POSITIVE_INFINITY;
     for (const [subject, each] of paused) {
       if (nowMs >= each.untilMs) paused.delete(subject);
-      else wakeMs = Math.min(wakeMs, each.untilMs);
+      wakeMs = Math.min(wakeMs, each.untilMs);
     }
-    if (pause && nowMs >= pause.untilMs) pause = null;
     // Subjects need not wake while the total is short.
     if (pause) wakeMs = pause.rank === 0 ? pause.untilMs : Math.min(wakeMs, pause.untilMs);
+    // One that has ended since it was last looked at still wakes.
+    if (pause && nowMs >= pause.untilMs) pause = null;
     if (size() > 0 && wakeMs < Number.POSITIVE_INFINITY) {
       cancelTimer = after(Math.max(1, Math.ceil(wakeMs - nowMs)), () => void pump());
     }

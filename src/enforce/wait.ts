@@ -62,14 +62,20 @@ export function createWaits(options: WaitsOptions): Waits {
     decision.done('cancelled');
   };
 
+  function ask(wish: Waiting, signal?: AbortSignal): Promise<Decision> {
+    const onRedisError = wish.onRedisError ?? options.onRedisError();
+    return decider.decide({ ...wish, onRedisError, signal });
+  }
+
+  /** By the numbers last seen: it would stand at the head until its time is over, and all behind it. */
+  function tooBig({ subject, cost }: Waiting): boolean {
+    const { capacity, subjectRate, subjectCapacity } = view.fallback();
+    return cost > capacity || (subject !== null && subjectRate >= 0 && cost > subjectCapacity);
+  }
+
   function make(): WaitQueue<Waiting> {
     return createWaitQueue<Waiting>({
-      ask: (wish) =>
-        decider.decide({
-          ...wish,
-          onRedisError: wish.onRedisError ?? options.onRedisError(),
-          signal: undefined,
-        }),
+      ask: (wish) => ask(wish),
       giveBack,
       denied,
       clock,
@@ -95,6 +101,12 @@ export function createWaits(options: WaitsOptions): Waits {
         );
       }
       const startedMs = clock.monotonicMs();
+      if (tooBig(wish)) {
+        const decision = await ask(wish, signal);
+        if (decision.allowed) return decision;
+        if (decision.reason === 'cost_exceeds_capacity')
+          throw new FlyballDeniedError(name, decision);
+      }
       const decision = await queue.wait(wish, timeoutMs, signal);
       if (decision.delayMs === 0) return decision;
       if (decision.delayMs > timeoutMs - (clock.monotonicMs() - startedMs)) {
