@@ -6,8 +6,11 @@ export const MOST_READ = 1024;
 export interface Reservoir {
   /** `weight` is the cost of an admitted take, -1 for a denied one. */
   offer(subject: string, weight: number): void;
-  /** Visits what was kept; each stands for `seen ÷ read` takes. Empties it. */
-  drain(visit: (subject: string, weight: number) => void): { seen: number; read: number };
+  /** Visits what was kept; each stands for `takes` of them, `seen ÷ read`. Empties it. */
+  drain(visit: (subject: string, weight: number, takes: number) => void): {
+    seen: number;
+    read: number;
+  };
 }
 
 /** Keeps an even sample by skips (Li's algorithm L): past the first `MOST_READ`, most offers only count. */
@@ -38,8 +41,9 @@ export function createReservoir(random: () => number = Math.random): Reservoir {
     },
     drain(visit) {
       const counts = { seen, read: Math.min(seen, MOST_READ) };
+      const takes = counts.seen / counts.read;
       for (let i = 0; i < counts.read; i++) {
-        visit(subjects[i]!, weights[i]!);
+        visit(subjects[i]!, weights[i]!, takes);
         // A subject is not held longer than it is needed.
         subjects[i] = '';
       }

@@ -43,14 +43,11 @@ export function createTopSubjects(options: TopSubjectsOptions): TopSubjects {
 
   /** A second's takes into the sketch; past the reservoir's size each stands for several. */
   function read(): void {
-    const lasting: [string, number][] = [];
-    const { seen, read } = reservoir.drain((subject, weight) => lasting.push([subject, weight]));
+    const { seen, read } = reservoir.drain((subject, weight, takes) => {
+      if (weight < 0) addHeavy(sketch.denied, subject, takes);
+      else addHeavy(sketch.taken, subject, weight * takes);
+    });
     if (seen === 0) return;
-    const each = seen / read;
-    for (const [subject, weight] of lasting) {
-      if (weight < 0) addHeavy(sketch.denied, subject, each);
-      else addHeavy(sketch.taken, subject, weight * each);
-    }
     trimHeavy(sketch.taken, TOP_SUBJECTS);
     trimHeavy(sketch.denied, TOP_SUBJECTS);
     sketch.seen += seen;
