@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import express, { type Express, type Request, type Response } from 'express';
 import { expect, test } from 'vitest';
-import { flyball } from '../../src/enforce/middleware/express.js';
+import { flyball, type WithDecision } from '../../src/enforce/middleware/express.js';
 import { FlyballTypeError } from '../../src/index.js';
 import { middlewareCases } from '../support/middleware-cases.js';
 import { useRig } from '../support/middleware-rig.js';
@@ -205,4 +205,100 @@ test('I12: shadow changes no answer', async () => {
     expect(answer.headers.get('ratelimit-policy')).toBeNull();
   }
   expect(api.stats().wouldDeny).toEqual({ rate: 2 });
+});
+
+test('{route} in the middleware of a route is its pattern; a mount point does not make a path exempt', async () => {
+  const api = await limiter(
+    { rate: 1000, capacity: 1000, subjectRate: 0.01, subjectCapacity: 1 },
+    { perSubject: { subject: '{route}:{ip}', rate: 5, capacity: 10 } },
+  );
+  const app = express();
+  const limit = flyball(api);
+  app.get('/users/:id', limit, (_req, res) => void res.send('user'));
+  app.get('/orders/:id', limit, (_req, res) => void res.send('order'));
+  app.use('/api', flyball(api, { route: 'api' }), (_req, res) => void res.send('api'));
+  const url = await listen(app);
+  const status = async (path: string) => (await fetch(`${url}${path}`)).status;
+  expect([await status('/users/1'), await status('/users/2')]).toEqual([200, 429]);
+  expect([await status('/orders/1'), await status('/orders/2')]).toEqual([200, 429]);
+  expect([await status('/api/health'), await status('/api/health')]).toEqual([200, 429]);
+});
+
+test('C49: nothing is written after the head was sent', async () => {
+  const api = await limiter({ rate: 0.01, capacity: 1 });
+  const app = express();
+  app.use((_req, res, next) => {
+    res.write('begun ');
+    next();
+  });
+  app.use(flyball(api));
+  app.get('/', (_req, res) => void res.end('done'));
+  const url = await listen(app);
+  const answers = [await fetch(url), await fetch(url)];
+  expect(answers.map((answer) => answer.headers.get('ratelimit'))).toEqual([null, null]);
+  expect([await answers[0]!.text(), await answers[1]!.text()]).toEqual(['begun done', 'begun ']);
+});
+
+test('what cannot be used is refused at start, with the mend', async () => {
+  const api = await limiter({});
+  const wrong = (options: object, message: RegExp) => {
+    expect(() => flyball(api, options)).toThrow(FlyballTypeError);
+    expect(() => flyball(api, options)).toThrow(message);
+  };
+  wrong({ legacy: true }, /does not know "legacy".+legacyHeaders/);
+  wrong({ trustProxy: true }, /trustProxy is true.+believe what any client writes/);
+  wrong({ trustProxy: ['0.0.0.0/0'] }, /0\.0\.0\.0\/0.+everybody/);
+  wrong({ trustProxy: ['::ffff:10.0.0.0/104'] }, /trustProxy is "::ffff:10\.0\.0\.0\/104"/);
+  wrong({ trustProxy: 1.5 }, /trustProxy is 1\.5.+number of proxies/);
+  wrong({ ipv6Prefix: 32 }, /ipv6Prefix is 32.+48 to 128/);
+  wrong({ proxyHeader: 'x-real-ip' }, /proxyHeader is "x-real-ip"/);
+  wrong({ exempt: ['health'] }, /exempt is an array.+begin with '\/'/);
+  wrong({ route: '' }, /route is "".+a name/);
+  wrong({ cost: 2 }, /cost is 2.+function/);
+  wrong({ priority: 'critical' }, /priority is "critical".+must not choose/);
+  wrong({ priority: { header: 'x-priority' } }, /priority is an object/);
+  wrong({ priority: { header: 'x', trust: ['10.0.0.0/99'] } }, /priority\.trust is "10\.0/);
+  expect(() => flyball({} as never)).toThrow(/the limiter is an object.+createLimiter/);
+  expect(() => flyball(undefined as never)).toThrow(/the limiter is undefined/);
+});
+
+test('a note reaches every limiter that admitted the request', async () => {
+  const outer = await limiter({ rate: 1000, capacity: 1000 });
+  const inner = await limiter({ rate: 1000, capacity: 1000 });
+  const app = express();
+  app.use(flyball(outer), flyball(inner));
+  app.get('/', (req, res) => {
+    (req as WithDecision).flyball!.note({ code: 'SYSTEMERROR' });
+    res.status(500).send('no');
+  });
+  await fetch(await listen(app));
+  for (const each of [outer, inner]) {
+    expect(await rig.reported(each)).toMatchObject({ err: 1, 'c:SYSTEMERROR': 1 });
+  }
+});
+
+test('routes that are not ready yet are waited for once; what they give as a route names the subject', async () => {
+  const api = await limiter(
+    { rate: 1000, capacity: 1000, subjectRate: 0.01, subjectCapacity: 1 },
+    { perSubject: { subject: '{route}', rate: 5, capacity: 10 } },
+  );
+  let asked = 0;
+  let known = false;
+  const routes = {
+    async ready() {
+      asked += 1;
+      known = true;
+    },
+    match: ({ path }: { path: string }) =>
+      known && path.startsWith('/pay') ? { limiter: api, route: '/pay/**' } : null,
+  };
+  const app = express();
+  app.use(flyball(routes));
+  app.use((_req, res) => void res.send('hello'));
+  const url = await listen(app);
+  const status = async (path: string) => (await fetch(`${url}${path}`)).status;
+  expect([await status('/pay/1'), await status('/pay/2'), await status('/x')]).toEqual([
+    200, 429, 200,
+  ]);
+  expect(asked).toBe(1);
 });

@@ -1,9 +1,12 @@
+import { once } from 'node:events';
+import { connect as http2Connect } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { flyball } from '../../src/enforce/middleware/fastify.js';
 import type { TakeDecision } from '../../src/index.js';
 import { middlewareCases } from '../support/middleware-cases.js';
-import { useRig } from '../support/middleware-rig.js';
+import { dial, get, useRig } from '../support/middleware-rig.js';
 import { until } from '../support/sdk-params.js';
 
 const rig = useRig('fastify');
@@ -110,4 +113,70 @@ test('it binds the instance that registers it, and not its siblings', async () =
   expect((await fetch(`${url}/limited`)).status).toBe(200);
   expect((await fetch(`${url}/limited`)).status).toBe(503);
   expect((await fetch(`${url}/free`)).status).toBe(200);
+});
+
+test('HTTP/2: streams of one connection end one by one, answered or reset', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 50 });
+  const app = fastify({ http2: true });
+  await app.register(flyball as never, { limiter: api } as never);
+  app.get('/ok', async () => 'ok');
+  app.get('/never', () => new Promise(() => {}));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as AddressInfo;
+  const client = http2Connect(`http://127.0.0.1:${port}`);
+  rig.onEnd(() => {
+    client.destroy();
+    return app.close();
+  });
+  const ask = (path: string) => {
+    const stream = client.request({ ':path': path });
+    stream.on('error', () => {});
+    return stream.resume();
+  };
+  const never = ask('/never');
+  const ok = ask('/ok');
+  const [head] = (await once(ok, 'response')) as [Record<string, unknown>];
+  expect(head.ratelimit).toMatch(/;r=\d+;t=1$/);
+  await until('one is left', () => api.stats().inFlight === 1);
+  never.close(8);
+  await until('none is left', () => api.stats().inFlight === 0);
+  expect(await rig.reported(api)).toMatchObject({ adm: 2, ok: 1, can: 1 });
+});
+
+test('a socket that a handler takes over counts until it closes', async () => {
+  const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 50 });
+  const app = fastify();
+  await app.register(flyball, { limiter: api });
+  app.get('/take', (request, reply) => {
+    reply.hijack();
+    const { socket } = request.raw;
+    reply.raw.detachSocket(socket);
+    socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\nmine');
+  });
+  const client = dial(await listen(app));
+  client.write(get('/take'));
+  await until('it was taken over', () => client.received().endsWith('mine'));
+  expect(api.stats().inFlight).toBe(1);
+  client.destroy();
+  await until('it is counted out', () => api.stats().inFlight === 0);
+  expect(await rig.reported(api)).toMatchObject({ adm: 1, can: 1 });
+});
+
+test('inject, a plugin registered twice, and paths without a route', async () => {
+  const api = await limiter(
+    { rate: 1000, capacity: 1000, subjectRate: 0.01, subjectCapacity: 1, inFlightMax: 5 },
+    { perSubject: { subject: '{route}', rate: 5, capacity: 10 } },
+  );
+  const app = fastify();
+  await app.register(flyball, { limiter: api });
+  await app.register(async (child) => {
+    await child.register(flyball, { limiter: api, prefix: '/ignored' });
+    child.get('/users/:id', async () => 'user');
+  });
+  const status = async (url: string) => (await app.inject(url)).statusCode;
+  expect([await status('/users/1'), await status('/users/2')]).toEqual([200, 429]);
+  expect([await status('/a'), await status('/b')]).toEqual([404, 429]);
+  expect(api.stats().inFlight).toBe(0);
+  await app.close();
+  expect(await rig.reported(api)).toMatchObject({ off: 4, adm: 2, ok: 2 });
 });

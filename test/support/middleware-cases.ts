@@ -18,7 +18,7 @@ export interface Mounting {
   /** In the order in which a request meets them. */
   limiters: LimiterChoice[];
   /** Options that do not look at the framework's request. */
-  options: MiddlewareOptions<never>;
+  options: MiddlewareOptions<unknown>;
   handlers: Handlers;
 }
 
@@ -41,7 +41,7 @@ const WIDE = { rate: 1000, capacity: 1000 };
 export function middlewareCases(rig: Rig, framework: Framework): void {
   async function serve(
     limiters: LimiterChoice[],
-    options: MiddlewareOptions<never> = {},
+    options: MiddlewareOptions<unknown> = {},
     handlers: Partial<Handlers> = {},
   ): Promise<{ url: string; server: Server }> {
     const all = { arrived() {}, streaming() {}, ...handlers };
