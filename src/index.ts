@@ -12,6 +12,7 @@ export {
 export { type HeaderOptions, headersOf } from './enforce/headers.js';
 export { createLimiter, type Limiter } from './enforce/limiter.js';
 export type { LimiterOptions } from './enforce/options.js';
+export type { OutcomeOptions, OutcomeResult } from './enforce/outcomes.js';
 export { type Problem, problemOf, statusOf } from './enforce/problem.js';
 export type { Outcome, OutcomeInfo } from './enforce/recorder.js';
 export type { Refund, RefundRefusal } from './enforce/refund-answer.js';
@@ -45,9 +46,11 @@ export {
 } from './errors.js';
 export {
   adaptive,
+  aimd,
   definePolicy,
   env,
   fixed,
+  pi,
   postgres,
   step,
   telemetry,

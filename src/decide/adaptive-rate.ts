@@ -1,5 +1,7 @@
 /** Law `adaptive` where no completion is seen: moves the rate alone, from what was verified. Stage: decide. */
+import type { Policy } from '../policy/schema.js';
 import { boundsOf, clamp } from './bounds.js';
+import { afterCut, episodeIn, judge, NO_EPISODE } from './futile.js';
 import { type Law, numberIn, startingPoint } from './law.js';
 import { overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
@@ -17,6 +19,10 @@ import { overloadText, type Reason, trafficText } from './reasons.js';
  */
 export const TUNING = {
   aim: 0.7,
+  aimMost: 0.95,
+  futileRoom: 1.15,
+  relief: 0.3,
+  reliefMs: 8000,
   calm: 0.1,
   /** curve(0), and the seconds to its plateau. */
   returnTo: 0.92,
@@ -43,6 +49,10 @@ export const TUNING = {
   queueSeconds: 0.06,
   drainSeconds: 1.5,
   fade: 0.001,
+  /** So many in flight any service carries. */
+  fewInFlight: 8,
+  searchStride: 0.5,
+  searchSlower: 0.4,
 };
 
 /** 0.9 … 1 up to the plateau, then steeper and steeper. */
@@ -51,13 +61,25 @@ function curve(t: number): number {
   return u < 0 ? 1 + (1 - TUNING.returnTo) * u ** 3 : 1 + TUNING.beyondPlateau * u ** 3;
 }
 
+/** A rate at the upper bound says only what must never be passed, not what the service was seen to carry. */
+function unstated({ limiter, bounds }: Policy): boolean {
+  return bounds !== undefined && limiter.rate >= bounds.rate.max;
+}
+
 export const adaptiveRateLaw: Law = (policy, before, sample) => {
   const bounds = boundsOf(policy).rate;
   const start = startingPoint(sample);
   const overload = overloadOf(policy, sample);
   const { traffic } = sample;
   const dtMs = Math.max(0, sample.dtMs);
-  const over = overload.z - Math.log(TUNING.aim);
+  let episode = episodeIn(before);
+  // Response time that does not answer to the rate is the service's own: aim just above it, within the objective.
+  const lifted = episode.futile === 1 ? Math.exp(episode.refZ) * TUNING.futileRoom : 0;
+  const relieved = overload.fresh && overload.z < Math.log(TUNING.aim) - TUNING.relief;
+  const reliefMs = relieved ? numberIn(before, 'reliefMs', 0) + dtMs : 0;
+  if (reliefMs > TUNING.reliefMs) episode = NO_EPISODE;
+  const aim = clamp(lifted, TUNING.aim, TUNING.aimMost);
+  const over = overload.z - Math.log(aim);
   const seen = traffic.answers > 0 ? traffic.okRate : traffic.admittedRate;
   const last = numberIn(before, 'measured', seen);
   const weight = traffic.fresh ? clamp((TUNING.smooth * traffic.intervalMs) / 1000, 0, 1) : 0;
@@ -69,6 +91,8 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
   let draining = numberIn(before, 'draining', 0);
   let sinceCutMs = Math.min(3_600_000, numberIn(before, 'sinceCutMs', 3_600_000) + dtMs);
   let usualMs = numberIn(before, 'usualMs', traffic.meanMs ?? 0);
+  // 1 until the first cut, if the policy's own rate is no more than its upper bound.
+  let searching = numberIn(before, 'searching', unstated(policy) ? 1 : 0);
   let rate = start.rate;
   let reason: Reason = 'steady';
 
@@ -105,8 +129,12 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
     reason = 'law_raise';
   } else if (over > 0) {
     if (drained) {
+      episode = judge(episode, start.rate, overload.z, measured);
+    }
+    const grave = overload.z > 0;
+    if (drained && (episode.futile === 0 || grave)) {
       const soon = sinceCutMs < TUNING.relapseMs;
-      const grave = overload.z > 0;
+      episode = afterCut(episode, sinceCutMs, start.rate, overload.z, measured);
       if (!draining)
         good = Math.min(
           soon ? good * TUNING.relapse : Math.max(good, start.rate),
@@ -125,13 +153,26 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
     }
   } else {
     verified = Math.max(verified, measured);
-    if (over < -TUNING.calm && drained && (binds || draining)) {
+    // A rate that nobody stated and nothing has shown to be good: a burst must not find it open.
+    const shown = Math.max(
+      TUNING.beyond * Math.max(verified, measured),
+      usualMs > 0 ? (1000 * TUNING.fewInFlight) / usualMs : start.rate,
+    );
+    if (searching === 1 && !binds && start.rate > shown) {
+      rate = shown;
+      good = shown;
+      reason = 'unverified';
+    } else if (over < -TUNING.calm && drained && (binds || draining)) {
       const seconds = Math.min(traffic.intervalMs, 5000) / 1000;
       if (!draining) t += seconds * (1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1));
       draining = 0;
       // Back at once to just under what was good; beyond it never further than one sample can tell.
       const room = clamp((needed - underWay) / needed, 0, 1);
-      const stride = TUNING.stride * (1 + TUNING.roomStride * room);
+      // While nothing is known of the knee: in great strides for as long as response time does not answer.
+      const slower = usualMs > 0 ? (traffic.meanMs ?? usualMs) / usualMs - 1 : 0;
+      const unknown = searching * clamp(1 - slower / TUNING.searchSlower, 0, 1);
+      const stride = TUNING.stride * (1 + TUNING.roomStride * room) + TUNING.searchStride * unknown;
+      if (searching === 1) good = Math.max(good, (1 + stride) * start.rate);
       const ceiling = Math.max(curve(0) * good, (1 + stride) * start.rate);
       rate = Math.max(
         rate,
@@ -140,9 +181,22 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
       if (rate > start.rate) reason = 'law_raise';
     }
   }
+  if (sinceCutMs === 0) searching = 0;
   rate = clamp(rate, bounds.min, bounds.max);
   return {
-    memory: { measured, usualMs, onset, verified, good, t, draining, sinceCutMs },
+    memory: {
+      measured,
+      usualMs,
+      onset,
+      verified,
+      good,
+      t,
+      draining,
+      sinceCutMs,
+      reliefMs,
+      searching,
+      ...episode,
+    },
     rate: reason === 'no_evidence' || reason === 'steady' ? start.rate : rate,
     inFlightMax: start.inFlightMax,
     reason,
@@ -160,6 +214,8 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
       t,
       drained: +drained,
       binds: +binds,
+      futile: episode.futile,
+      refZ: episode.refZ,
     },
   };
 };

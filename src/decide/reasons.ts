@@ -12,6 +12,7 @@ export const REASONS = {
   law_cut: 'overload: cut to a share of what is measured',
   law_emergency_cut: 'heavy overload: cut deep enough to drain',
   law_raise: 'the limits bind and the service has room',
+  unverified: 'the rate is only an upper bound: stand at a multiple of what was seen to work',
   law_settle: 'take over what held while no autopilot wrote',
   at_floor: 'at the least that the bounds allow, and still above the setpoint',
   step_slow: 'average response time too high for too long',

@@ -1,11 +1,13 @@
 /** The heart: policy, state and sample → proposal. The breaker's table first, then the law. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { adaptiveLaw } from './adaptive.js';
+import { aimdLaw } from './aimd.js';
 import { boundsOf, capacityFor, clamp } from './bounds.js';
 import { transition } from './breaker.js';
 import { afterTrip, breakerEvent, observe, openForMs } from './breaker-events.js';
 import { fixedLaw } from './fixed.js';
 import type { Law, LawResult } from './law.js';
+import { piLaw } from './pi.js';
 import { num, type Reason, sentence } from './reasons.js';
 import { ramp, rampStart } from './slow-start.js';
 import { createDecideState } from './state.js';
@@ -15,6 +17,8 @@ import type { BreakerMemory, DecideState, Proposal, Sample } from './types.js';
 export const LAWS: Record<Policy['control']['law'], Law> = {
   adaptive: adaptiveLaw,
   step: stepLaw,
+  aimd: aimdLaw,
+  pi: piLaw,
   fixed: fixedLaw,
 };
 

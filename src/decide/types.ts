@@ -165,4 +165,10 @@ export interface DecideState {
   memory: { breaker: BreakerMemory; law: LawMemory; guard: GuardMemory };
 }
 
-export const LAW_VERSIONS: Record<string, number> = { adaptive: 1, step: 1, fixed: 1 };
+export const LAW_VERSIONS: Record<string, number> = {
+  adaptive: 2,
+  step: 1,
+  fixed: 1,
+  aimd: 1,
+  pi: 1,
+};

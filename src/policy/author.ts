@@ -1,8 +1,10 @@
 /** What `import … from 'flyball'` gives inside a policy file: only the words of a policy, so that it loads fast. Stage: policy. */
 export {
   adaptive,
+  aimd,
   env,
   fixed,
+  pi,
   postgres,
   step,
   telemetry,

@@ -82,6 +82,16 @@ export function step(options: LawOptions<'step'> = {}) {
   return { law: 'step', ...options } as const;
 }
 
+/** Adds a little while a limit binds, cuts to a share on overload. Simple, and known to all; it saws. */
+export function aimd(options: LawOptions<'aimd'> = {}) {
+  return { law: 'aimd', ...options } as const;
+}
+
+/** Proportional–integral control of the logarithm of the limits, by gains of your own. */
+export function pi(options: LawOptions<'pi'> = {}) {
+  return { law: 'pi', ...options } as const;
+}
+
 /** Moves nothing: the policy's numbers, and the breaker. */
 export function fixed() {
   return { law: 'fixed' } as const;

@@ -68,6 +68,22 @@ export const controlSchema = z.discriminatedUnion('law', [
     completions: z.enum(['all', 'some', 'none']).optional(),
   }),
   z.strictObject({
+    law: z.literal('aimd'),
+    /** Factor of a cut, of rate and cap alike. Default 0.7. */
+    down: factor({ above: 0, below: 1 }).default(0.7),
+    /** Tokens per second that a second under a rate that binds adds. Default: 2 % of the policy's rate. */
+    add: number('tokens per second', { above: 0, max: 1e6 }).optional(),
+    /** The same for the in-flight cap. Default: 2 % of the policy's cap. */
+    addInFlight: number('requests in flight', { above: 0, max: 1e6 }).optional(),
+  }),
+  z.strictObject({
+    law: z.literal('pi'),
+    /** Log change of the limits for each log change of the error. Default 0.3. */
+    kp: number('a gain', { min: 0, max: 10 }).default(0.3),
+    /** Log change a second for each unit of the error. Default 0.1. */
+    ki: number('a gain', { min: 0, max: 10 }).default(0.1),
+  }),
+  z.strictObject({
     law: z.literal('step'),
     /** Average response time above which, for `slowFor`, the rate is × `down`. Defaults 500 ms, 30 s, 0.8. */
     slowAboveMs: time({ min: 1 }).default(500),

@@ -54,6 +54,8 @@ const policies: Policy[] = [
   policyOf({ onMissing: 'ignore' }),
   policyOf({ control: { law: 'step', slowFor: '3s', healthyFor: '10s' }, objective: {} }),
   policyOf({ control: { law: 'fixed' } }),
+  policyOf({ control: { law: 'aimd' } }),
+  policyOf({ control: { law: 'pi', kp: 2, ki: 3 } }),
   policyOf({
     limiter: { name: 'plain', rate: 100, capacity: 50, completions: 'none' },
     bounds: { rate: { min: 20, max: 400 } },

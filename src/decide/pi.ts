@@ -1,0 +1,73 @@
+/** Law `pi`: proportional–integral control of the logarithm of the limits. Stage: decide. */
+import type { Policy } from '../policy/schema.js';
+import { boundsOf, clamp } from './bounds.js';
+import { evidenceOf } from './evidence.js';
+import { type Law, numberIn, startingPoint } from './law.js';
+import { overloadText, type Reason, trafficText } from './reasons.js';
+
+type PiControl = Extract<Policy['control'], { law: 'pi' }>;
+
+/** No error counts for more than this (log), and no step goes further than these. */
+const ERROR_MOST = 1;
+const CUT_MOST = 0.5;
+const RAISE_MOST = 0.3;
+
+/**
+ * With e = −z, the log of setpoint ÷ estimate, positive where there is room:
+ *
+ *   Δ ln u = kp · (e − e₁) + ki · e · seconds        u: the rate, and the cap beside it
+ *
+ * The velocity form (Åström and Hägglund, "PID Controllers", 1995, §3.5): what is in force is the integral, so that
+ * nothing winds up at a bound, under a hold or while the breaker is open, and taking over moves nothing. A raise
+ * needs a limit that binds. It acts on fresh samples alone; the first after a gap has no e₁, so no proportional part.
+ */
+export const piLaw: Law = (policy, before, sample) => {
+  const control = policy.control as PiControl;
+  const { rate: rateBounds, inFlight } = boundsOf(policy);
+  const start = startingPoint(sample);
+  const seen = evidenceOf(policy, sample, 0);
+  const error = clamp(-seen.z, -ERROR_MOST, ERROR_MOST);
+  const last = numberIn(before, 'error', error);
+  const gapMs = numberIn(before, 'gapMs', 0) + Math.max(0, sample.dtMs);
+  const known = gapMs <= 3 * Math.max(sample.traffic.intervalMs, sample.dtMs);
+  const wanted = control.kp * (known ? error - last : 0) + control.ki * error * seen.seconds;
+  const change = seen.fresh ? clamp(wanted, -CUT_MOST, RAISE_MOST) : 0;
+  const raising = change > 0;
+  const factor = Math.exp(change);
+  const part = clamp(numberIn(before, 'part', 0), -0.5, 0.5);
+
+  const moves = (binds: boolean) => change < 0 || (raising && error > 0 && binds);
+  const rate = moves(seen.rateBinds)
+    ? clamp(
+        start.rate * factor,
+        Math.min(start.rate, rateBounds.min),
+        Math.max(start.rate, rateBounds.max),
+      )
+    : start.rate;
+  const exact = start.inFlightMax + part;
+  const range = inFlight ?? { min: exact, max: exact };
+  const cap = moves(seen.capBinds)
+    ? clamp(exact * factor, Math.min(exact, range.min), Math.max(exact, range.max))
+    : exact;
+  const inFlightMax = start.inFlightMax === 0 ? 0 : Math.max(1, Math.round(cap));
+
+  let reason: Reason = 'steady';
+  if (!seen.fresh) reason = 'no_evidence';
+  else if (rate < start.rate || inFlightMax < start.inFlightMax) reason = 'law_cut';
+  else if (rate > start.rate || inFlightMax > start.inFlightMax) reason = 'law_raise';
+  else if (raising && !seen.rateBinds && !seen.capBinds) reason = 'idle';
+  return {
+    memory: {
+      error: seen.fresh ? error : last,
+      gapMs: seen.fresh ? 0 : gapMs,
+      part: start.inFlightMax === 0 ? 0 : cap - inFlightMax,
+    },
+    rate,
+    inFlightMax,
+    reason,
+    why: seen.fresh
+      ? `${overloadText(policy, seen.overload)}; ${trafficText(sample)}`
+      : 'no fresh signal',
+    terms: { z: seen.z, error, last, change, rateBinds: +seen.rateBinds, capBinds: +seen.capBinds },
+  };
+};
