@@ -18,6 +18,7 @@ import {
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
 import { keepParts } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
+import type { OutcomeOptions, OutcomeResult } from './outcomes.js';
 import type { TakeWish } from './pending-take.js';
 import { codeOf, outcomeOf } from './recorder.js';
 import type { Refund } from './refund-answer.js';
@@ -61,6 +62,11 @@ export interface Limiter {
   peek(subject?: string | null): Promise<TakeDecision>;
   /** `decision.refund()`, or the same by the decision's id, which may be of another process of this limiter. */
   refund(decision: TakeDecision | string): Promise<Refund>;
+  /**
+   * How something ended for a subject: so many in a row raise its tier, if the policy has tiers. Counted once, by your
+   * `id`. Rejects only for misuse, or after `close`; `status: 'away'` when Redis did not answer.
+   */
+  outcome(subject: string, outcome: string, options?: OutcomeOptions): Promise<OutcomeResult>;
   /** How many requests wait for a pool connection now, or a function that tells at each flush. */
   reportPool(waiting: number | (() => number)): void;
   /** From now on the in-flight cap binds this process: every admitted request will call `done`. */
@@ -164,6 +170,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
       open();
       checkSubject(subject);
       return decider.peek(subject ?? null, wired.onRedisError());
+    },
+    async outcome(subject, outcome, options) {
+      open();
+      return wired.outcomes.count(subject, outcome, options);
     },
     async refund(decision) {
       open();

@@ -10,6 +10,7 @@ import { createInFlight } from './in-flight.js';
 import { createInForceView } from './in-force.js';
 import { createLink, type Link } from './link.js';
 import { type LimiterOptions, resolveOptions } from './options.js';
+import { createOutcomes } from './outcomes.js';
 import { createPoolGauge } from './pool-gauge.js';
 import { createRecorder } from './recorder.js';
 import { createRedisTime } from './redis-time.js';
@@ -153,6 +154,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     recorder,
     finish,
   });
+  const outcomes = createOutcomes({ ...known, name, warn });
   const { maxWaiting } = resolved;
   const waits = createWaits({ name, maxWaiting, decider, view, clock, onRedisError });
 
@@ -206,6 +208,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     finish,
     refunds,
     waits,
+    outcomes,
     inFlight,
     view,
     stats,
