@@ -131,6 +131,26 @@ export const METRICS: readonly MetricSpec[] = [
     'Seconds of telemetry that could not be sent.',
     (s) => one(s.telemetryDropped),
   ),
+  counter(
+    'rollout_shadow_requests_total',
+    'Requests that a rollout has not reached, by what enforcement would have answered.',
+    (s) => [
+      [s.shadowAllowed, { would: 'admit' }],
+      [s.shadowDenied, { would: 'deny' }],
+    ],
+    ['would'],
+  ),
+  counter(
+    'overflow_requests_total',
+    'Requests of subjects past the most that may live, which share one bucket.',
+    (s) => one(s.overflow),
+  ),
+  counter('refunded_requests_total', 'Requests that Redis gave back.', (s) => one(s.refunded)),
+  counter(
+    'refunds_dropped_requests_total',
+    'Requests that could not be given back: their tokens come back by the rate.',
+    (s) => one(s.refundsDropped),
+  ),
   counter('abandoned_requests_total', 'Admitted requests whose end nobody reported.', (s) =>
     one(s.abandoned),
   ),

@@ -114,7 +114,7 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
       count(decisions, source);
       if (allowed) {
         admitted += 1;
-        if (source === 'redis' || source === 'unmanaged') {
+        if (decision.reason === 'ok' && (source === 'redis' || source === 'unmanaged')) {
           if (decision.remaining <= (subject === null ? nearTotal : nearSubject)) nearLimit += 1;
         }
       } else count(denied, decision.reason);
