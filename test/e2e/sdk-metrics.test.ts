@@ -173,7 +173,9 @@ test('no label grows with traffic: none but limiter, source, limit, reason, stat
   expect(text).not.toContain('user:');
   const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
   expect([...labels].sort()).toEqual(
-    ['le', 'limit', 'limiter', 'mode', 'reason', 'source', 'state', 'would'].filter((l) => labels.has(l)),
+    ['le', 'limit', 'limiter', 'mode', 'reason', 'source', 'state', 'would'].filter((l) =>
+      labels.has(l),
+    ),
   );
 });
 
