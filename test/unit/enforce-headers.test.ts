@@ -127,3 +127,86 @@ test('legacy headers only when asked for', () => {
     'X-RateLimit-Reset': '1',
   });
 });
+
+test('C49: the fields of any decision are whole numbers that hold together', () => {
+  const number = fc.double({ min: 0, max: 1e9, noNaN: true });
+  const positive = fc.double({ min: 1e-6, max: 1e9, noNaN: true });
+  const item =
+    /^"(?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"(;[a-z]+=(\d{1,15}|:[A-Za-z0-9+/=]+:))+$/;
+  fc.assert(
+    fc.property(
+      fc.record({
+        name: fc.string(),
+        rate: fc.oneof(fc.constant(0), positive),
+        capacity: positive,
+        subjectRate: fc.oneof(fc.constant(-1), positive),
+        subjectCapacity: positive,
+        remaining: number,
+        allowed: fc.boolean(),
+        limit: fc.constantFrom('rate', 'subject', 'in_flight', 'breaker'),
+        retryAfterMs: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 2 ** 50 })),
+        windowMs: fc.constantFrom(0, 500, 60_000),
+      }),
+      ({ name, allowed, limit, remaining, retryAfterMs, windowMs, ...numbers }) => {
+        const taken = decision({
+          allowed,
+          limit: allowed ? null : (limit as TakeDecision['limit']),
+          remaining,
+          retryAfterMs,
+          subject: 'user:ada',
+        });
+        const headers = headersOf(name, taken, { ...numbers, inFlightMax: 0 }, { windowMs });
+        for (const part of headers['RateLimit-Policy']!.split(/, (?=")/))
+          expect(part).toMatch(item);
+        expect(headers.RateLimit).toMatch(item);
+        const r = Number(/;r=(\d+)/.exec(headers.RateLimit!)![1]);
+        expect(r).toBeLessThanOrEqual(remaining);
+        const t = /;t=(\d+)/.exec(headers.RateLimit!)?.[1];
+        const retry = headers['Retry-After'];
+        expect(retry !== undefined).toBe(!allowed && retryAfterMs !== null);
+        if (retry !== undefined) expect(Number(retry)).toBeGreaterThanOrEqual(Number(t));
+        // Who spreads what is left over t stays within the rate.
+        const shown = headers.RateLimit!.includes('.subject";')
+          ? numbers.subjectRate
+          : numbers.rate;
+        if (allowed && t !== undefined)
+          expect(r).toBeLessThanOrEqual(Number(t) * shown * (1 + 1e-9));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('jitter is a function of the random number given, and spreads a herd over a fifth of the wait', () => {
+  const denied = decision({ retryAfterMs: 100_000 });
+  const at = (r: number) =>
+    Number(headersOf('a', denied, NUMBERS, { random: () => r })['Retry-After']);
+  expect([at(0), at(0.5), at(0.9999)]).toEqual([100, 110, 120]);
+  expect(at(0.5)).toBe(at(0.5));
+});
+
+test('a full bucket does not invite any pace: t is at least the time in which its tokens are paid', () => {
+  const full = decision({ allowed: true, limit: null, remaining: 200, retryAfterMs: 0 });
+  expect(headersOf('a', full, NUMBERS, { legacyHeaders: true })).toEqual({
+    'RateLimit-Policy': '"a";q=200;w=2',
+    RateLimit: '"a";r=200;t=2',
+    'X-RateLimit-Limit': '200',
+    'X-RateLimit-Remaining': '200',
+    'X-RateLimit-Reset': '0',
+  });
+});
+
+test('an algorithm with a window states rate × window as its quota', () => {
+  const numbers = { ...NUMBERS, rate: 10, subjectRate: 0.5, subjectCapacity: 7 };
+  const taken = decision({ allowed: true, limit: null, remaining: 12, subject: 'ada' });
+  const headers = headersOf('a', taken, numbers, { windowMs: 60_000 });
+  expect(headers['RateLimit-Policy']).toMatch(/^"a";q=600;w=60, "a\.subject";q=30;w=60;pk=/);
+  expect(headers.RateLimit).toBe('"a.subject";r=12;t=36');
+});
+
+test('the body says the wait of the header when it is given', () => {
+  expect(problemOf('a', decision({ retryAfterMs: 900 }), 2)).toMatchObject({
+    retryAfterSeconds: 2,
+    detail: expect.stringContaining('Try again in 2 s.'),
+  });
+});
