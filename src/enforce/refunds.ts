@@ -2,12 +2,15 @@
 import type { AlgorithmTerms } from '../redis/algorithms.js';
 import type { RefundRequest } from '../redis/refund.js';
 import { type Count, GIVEN_BACK } from './count.js';
-import type { Decision } from './decision.js';
+import type { Decision, DecisionSource } from './decision.js';
 import type { LocalBucket } from './local-bucket.js';
 import type { Outcome } from './recorder.js';
 import { NOTHING_TAKEN, type Refund, type Refunder } from './refund-answer.js';
 import { createRefundCalls, type RefundCallsOptions } from './refund-calls.js';
 import { newMark, readRefundId, writeRefundId } from './refund-id.js';
+
+/** Decided on buckets in Redis, the shadow's among them. */
+const BY_REDIS: readonly string[] = ['redis', 'unmanaged', 'shadow'] satisfies DecisionSource[];
 
 export interface RefundsOptions extends RefundCallsOptions {
   local: () => LocalBucket;
@@ -30,14 +33,12 @@ export function createRefunds(options: RefundsOptions): Refunds {
   /** null: Redis took nothing for it that can go back. */
   function requestOf(decision: Decision): RefundRequest | null {
     const { source, reason, wouldAllow, subject, epoch, generation } = decision;
-    if (!wouldAllow || reason === 'off' || (source !== 'redis' && source !== 'unmanaged')) {
-      return null;
-    }
+    if (!wouldAllow || reason === 'off' || !BY_REDIS.includes(source)) return null;
     const { cost, terms, mark, ...when } = decision.charge();
     if (terms?.algorithm === 'leaky-bucket') return null;
     const atUs = when.atUs ?? (time.nowMs(when.atMs ?? 0) ?? clock.nowMs()) * 1000;
     // Without params there is no epoch.
-    const of = source === 'redis' ? { epoch, generation } : { epoch: 0, generation: 0 };
+    const of = source === 'unmanaged' ? { epoch: 0, generation: 0 } : { epoch, generation };
     return { subject, cost, atUs, ...of, terms, mark };
   }
 

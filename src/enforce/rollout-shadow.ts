@@ -1,5 +1,6 @@
 /** Takes that a rollout has not reached: admitted, the would-be answer taken from the shadow's buckets. Stage: enforce. */
 import type { Clock } from '../clock.js';
+import type { InForce, TakeAnswer, TakeReply } from '../redis/calls.js';
 import type { LimiterKeys } from '../redis/keys.js';
 import type { KeyFinder } from './address.js';
 import { costRefused } from './arguments.js';
@@ -9,6 +10,7 @@ import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
 import { type Ending, PendingTake, type TakeWish } from './pending-take.js';
 import type { Recorder } from './recorder.js';
+import { type Charge, chargeOf, plainCharge } from './refund-charge.js';
 import type { Reach } from './rollout.js';
 import type { Stats } from './stats.js';
 import type { Taker } from './taker.js';
@@ -66,24 +68,45 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Decider
   }
 
   const ending: Ending = {
-    decide({ wish, startedMs, counted }, answer, inForce, nowMs) {
+    decide({ wish, startedMs, counted }, answer, inForce, nowMs, reply) {
       if (answer?.reason === 'bad_cost') throw costRefused(wish.cost);
       const decision =
-        answer && inForce
-          ? build(
-              wish,
-              answer.allowed,
-              answer.reason,
-              answer.remaining,
-              answer.retryAfterMs,
-              inForce,
-              nowMs,
-            )
-          : unknown(wish, nowMs);
+        answer && inForce ? fromRedis(answer, inForce, wish, nowMs, reply) : unknown(wish, nowMs);
       return counted ? record(decision, wish, startedMs, nowMs) : decision;
     },
     drop() {},
   };
+
+  function fromRedis(
+    { allowed, reason, remaining, retryAfterMs }: TakeAnswer,
+    inForce: InForce,
+    wish: TakeWish,
+    nowMs: number,
+    reply: TakeReply | null | undefined,
+  ): Decision {
+    const { cost, subject } = wish;
+    // A person's word on one subject waits for no rollout.
+    if (reason === 'blocked' && inForce.mode !== 'shadow') {
+      const source = inForce.managed ? 'redis' : 'unmanaged';
+      return new Decision(
+        false,
+        false,
+        reason,
+        remaining,
+        retryAfterMs,
+        source,
+        subject,
+        inForce,
+        null,
+        nowMs,
+        null,
+      );
+    }
+    const charge = allowed
+      ? { ...(chargeOf(cost, inForce, reply) ?? plainCharge()), shadow: true }
+      : null;
+    return build(wish, allowed, reason, remaining, retryAfterMs, inForce, nowMs, charge);
+  }
 
   /** Redis did not answer: what it would have said is not known, so nothing is said against the take. */
   function unknown(wish: TakeWish, nowMs: number): Decision {
@@ -98,6 +121,7 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Decider
     retryAfterMs: number | null,
     basis: Basis,
     nowMs: number,
+    charge: Charge | null = null,
   ): Decision {
     const waitMs = wouldAllow ? 0 : retryAfterMs;
     const end = wish.cost > 0 ? finish : null;
@@ -113,12 +137,17 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Decider
       end,
       nowMs,
       null,
+      0,
+      charge,
     );
   }
 
   function record(decision: Decision, wish: TakeWish, sinceMs: number, nowMs: number): Decision {
-    recorder.admitted();
-    if (!decision.wouldAllow) recorder.wouldDeny(decision.reason);
+    if (!decision.allowed) recorder.denied(decision.reason);
+    else {
+      recorder.admitted();
+      if (!decision.wouldAllow) recorder.wouldDeny(decision.reason);
+    }
     stats.decided(decision, wish, nowMs - sinceMs);
     return decision;
   }
