@@ -121,10 +121,12 @@ export function checkWishes(wishes: unknown): void {
   for (const [i, wish] of wishes.entries()) checkCall(wish, undefined, `wish ${i} of takeMany`);
 }
 
-export function checkFunction(fn: unknown): void {
-  if (typeof fn !== 'function') {
-    throw wrongCall('the second argument of run', fn, 'a function: run(subject, () => …)');
-  }
+export function checkFunction(
+  fn: unknown,
+  what = 'the second argument of run',
+  example = 'run(subject, () => …)',
+): void {
+  if (typeof fn !== 'function') throw wrongCall(what, fn, `a function: ${example}`);
 }
 
 function wrongCall(what: string, value: unknown, allowed: string): FlyballTypeError {

@@ -1,0 +1,32 @@
+/** The terms of a local breaker, checked and with defaults filled in. Stage: enforce. */
+import { FlyballTypeError } from '../errors.js';
+import { checkDuration, checkWhole, show } from './arguments.js';
+
+/** When the calls of this process alone say that the upstream is gone. */
+export interface BreakerOptions {
+  /** Calls within the window before it may open. Default 20. */
+  volumeThreshold?: number;
+  /** It opens above this share of failures and timeouts, 0 … 1. Default 0.5. */
+  errorRatio?: number;
+  /** Default 10000. */
+  windowMs?: number;
+  /** From open to a single probe. Default 5000. */
+  openMs?: number;
+}
+
+export function resolveBreaker(given: BreakerOptions | false | undefined) {
+  if (given === false) return null;
+  const { volumeThreshold = 20, errorRatio = 0.5, windowMs = 10_000, openMs = 5_000 } = given ?? {};
+  if (typeof errorRatio !== 'number' || !(errorRatio >= 0 && errorRatio < 1)) {
+    throw new FlyballTypeError(
+      'FLYBALL_E_ENFORCE_OPTION',
+      `breaker.errorRatio is ${show(errorRatio)}. Use a number ≥ 0 and < 1.`,
+    );
+  }
+  return {
+    volumeThreshold: checkWhole('breaker.volumeThreshold', volumeThreshold, 1_000_000),
+    errorRatio,
+    windowMs: checkDuration('breaker.windowMs', windowMs, 100, 3_600_000),
+    openMs: checkDuration('breaker.openMs', openMs, 10, 3_600_000),
+  };
+}
