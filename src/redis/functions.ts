@@ -11,6 +11,7 @@ import {
   refundScript,
   takeScript,
   togetherScript,
+  topScript,
   windowScript,
 } from './scripts.gen.js';
 
@@ -24,6 +25,7 @@ const HOT = [
   paceScript,
   refundScript,
   inflightScript,
+  topScript,
   effectiveScript,
 ];
 const READ_ONLY: readonly string[] = [effectiveScript.name];

@@ -18,6 +18,7 @@ test('C33: the golden file of keys is reproduced', () => {
     expect({
       ...made,
       telemetry: made.telemetry(1_700_000_000),
+      top: made.top(28_333_333),
       policyVersion: made.policyVersion('abc'),
     }).toMatchObject(keys);
   }

@@ -155,9 +155,10 @@ const keys = {
       Object.entries(rest).filter(([, value]) => typeof value === 'string'),
     );
     const telemetry = rest.telemetry(1_700_000_000);
+    const top = rest.top(28_333_333);
     return {
       address,
-      keys: { ...plain, telemetry, changes, policyVersion: rest.policyVersion('abc') },
+      keys: { ...plain, telemetry, top, changes, policyVersion: rest.policyVersion('abc') },
     };
   }),
   subjects: SUBJECTS.map((subject) => ({
