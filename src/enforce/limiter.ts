@@ -113,13 +113,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
   /** Not async: a promise round a promise would cost each take three more turns. */
   function take(subject?: string | null, options?: TakeOptions): Promise<TakeDecision> {
     try {
-      const wish = checked(subject, options);
-      const { tracer } = tracing;
-      if (tracer === null) return decider.decide(wish);
-      return traced(tracer, resolved.name, wish.cost, () => decider.decide(wish));
+      return decide(checked(subject, options));
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  function decide(wish: TakeWish): Promise<TakeDecision> {
+    const { tracer } = tracing;
+    return tracer === null ? decider.decide(wish) : inSpan('take', wish, () => decider.decide(wish));
+  }
+
+  function inSpan(
+    name: 'take' | 'wait',
+    { cost }: Pick<TakeWish, 'cost'>,
+    ask: () => Promise<TakeDecision>,
+  ): Promise<TakeDecision> {
+    const { tracer } = tracing;
+    return tracer === null ? ask() : traced(tracer, name, { limiter: resolved.name, cost }, ask);
   }
 
   function checked(subject?: string | null, take: TakeOptions = {}): TakeWish {
@@ -158,13 +169,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async takeMany(wishes, options) {
       checkWishes(wishes);
       const each = wishes.map(({ subject, ...wish }) => checked(subject, { ...options, ...wish }));
-      return Promise.all(each.map((wish) => decider.decide(wish)));
+      return Promise.all(each.map(decide));
     },
     async wait(subject, options = {}) {
       const { signal, ...wish } = checked(subject, options);
       const timeoutMs = options.timeoutMs ?? DEFAULT_WAIT_MS;
       checkDuration('timeoutMs', timeoutMs, 1, 86_400_000);
-      return wired.waits.wait({ ...wish, onRedisError: options.onRedisError }, timeoutMs, signal);
+      const waiting = { ...wish, onRedisError: options.onRedisError };
+      return inSpan('wait', wish, () => wired.waits.wait(waiting, timeoutMs, signal));
     },
     async peek(subject) {
       open();

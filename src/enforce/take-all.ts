@@ -14,6 +14,7 @@ import {
 } from './take-all-checks.js';
 import { SetDecision, type TakeAllDecision } from './take-all-decision.js';
 import { bystander, type Held, overCap, placeOf, verdictOf } from './take-all-member.js';
+import { traced } from './tracing.js';
 
 export interface TakeAll {
   /** The limiters' names, in order. */
@@ -141,7 +142,10 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
         `takeAll: limiter ${closed.resolved.name} is closed. Close limiters last.`,
       );
     }
-    return decide(readWishes(members, wishes, options), options.signal);
+    const read = readWishes(members, wishes, options);
+    const { tracer } = members[0]!.tracing;
+    if (tracer === null) return decide(read, options.signal);
+    return traced(tracer, 'take_all', { limiter: names }, () => decide(read, options.signal));
   }
 
   return {

@@ -2,11 +2,13 @@
 import { FlyballTypeError } from '../errors.js';
 import { VERSION } from '../version.js';
 import { show } from './arguments.js';
-import type { TakeDecision } from './decision.js';
+import { FlyballDeniedError, type TakeDecision } from './decision.js';
+
+type Attribute = string | number | boolean | string[];
 
 /** What of an OpenTelemetry span is used. */
 export interface TakeSpan {
-  setAttribute(key: string, value: string | number | boolean): unknown;
+  setAttribute(key: string, value: Attribute): unknown;
   recordException(exception: Error): void;
   setStatus(status: { code: number; message?: string }): unknown;
   end(): void;
@@ -16,7 +18,7 @@ export interface TakeSpan {
 export interface TakeTracer {
   startSpan(
     name: string,
-    options?: { attributes?: Record<string, string | number | boolean> },
+    options?: { attributes?: Record<string, Attribute> },
   ): TakeSpan;
 }
 
@@ -66,30 +68,42 @@ function registered(): Provider | null {
   return typeof api?.trace?.getTracer === 'function' ? (api.trace as Provider) : null;
 }
 
-/** One take in a span. The active span is its parent: the tracer asks the API for it. */
+/**
+ * One take in a span, of `flyball.take`, `flyball.wait` or `flyball.take_all`. The active span is its parent: the tracer
+ * asks the API for it. A denial is an answer, also where it rejects.
+ */
 export async function traced<T extends TakeDecision>(
   tracer: TakeTracer,
-  limiter: string,
-  cost: number,
+  name: 'take' | 'wait' | 'take_all',
+  asked: { limiter: string | string[]; cost?: number },
   take: () => Promise<T>,
 ): Promise<T> {
-  const attributes = { 'flyball.limiter': limiter, 'flyball.cost': cost };
-  const span = tracer.startSpan('flyball.take', { attributes });
+  const attributes: Record<string, Attribute> = { 'flyball.limiter': asked.limiter };
+  if (asked.cost !== undefined) attributes['flyball.cost'] = asked.cost;
+  const span = tracer.startSpan(`flyball.${name}`, { attributes });
   try {
     const decision = await take();
-    span.setAttribute('flyball.allowed', decision.allowed);
-    span.setAttribute('flyball.reason', decision.reason);
-    if (decision.limit !== null) span.setAttribute('flyball.limit', decision.limit);
-    span.setAttribute('flyball.source', decision.source);
-    span.setAttribute('flyball.revision', decision.revision);
+    answer(span, decision);
     return decision;
   } catch (error) {
+    if (error instanceof FlyballDeniedError) {
+      answer(span, error.decision);
+      throw error;
+    }
     span.recordException(error instanceof Error ? error : new Error(String(error)));
     span.setStatus({ code: ERROR });
     throw error;
   } finally {
     span.end();
   }
+}
+
+function answer(span: TakeSpan, decision: TakeDecision): void {
+  span.setAttribute('flyball.allowed', decision.allowed);
+  span.setAttribute('flyball.reason', decision.reason);
+  if (decision.limit !== null) span.setAttribute('flyball.limit', decision.limit);
+  span.setAttribute('flyball.source', decision.source);
+  span.setAttribute('flyball.revision', decision.revision);
 }
 
 function checkTracer(tracer: TakeTracer | false | undefined): void {
