@@ -1,6 +1,7 @@
 /** The status view as a person reads it: a table for many, lines for one. Pure. Stage: cli. */
 import { toldSentence, wrap } from './entry-view.js';
 import type { CliIo, Colours } from './output.js';
+import { rolloutLine } from './status-reach.js';
 import type { HoldView, Numbers, StatusView, WorstSignal } from './status-view.js';
 import { clean, clockTime, localTime, number, span } from './text.js';
 
@@ -14,7 +15,7 @@ export function statusTable(io: CliIo, views: readonly StatusView[]): string {
     view.inForce ? cap(view.inForce) : '',
     view.binds,
     view.worst ? `${clean(view.worst.signal)} ${ratio(view.worst)}` : '',
-    view.holds.map((hold) => held(hold)).join(', '),
+    [...view.holds.map((hold) => held(hold)), ...partly(view)].join(', '),
     daemon(c, view),
   ]);
   return io.table(
@@ -63,6 +64,8 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
     row('no evidence', `${clean(signal)}: ${clean(reason)}`);
   }
   for (const hold of view.holds) row('hold', c.cyan(`${held(hold)} by ${clean(hold.by) || '?'}`));
+  if (view.rollout) row('enforced for', c.cyan(rolloutLine(view.rollout)));
+  if (view.routes.length > 0) row('routes', view.routes.map(clean).join(', '));
   row('daemon', daemonText(view));
   if (view.law)
     row('law', `${clean(view.law)}, policy ${clean(view.policyHash ?? '').slice(0, 12)}`);
@@ -127,12 +130,20 @@ function bindsText(view: StatusView): string {
 
 function traffic({ traffic: t, mode }: StatusView): string {
   if (!t.seen) return 'none reported';
-  const denied = Object.entries(t.deniedPerSecond)
+  const denied = reasons(t.deniedPerSecond);
+  const said = (verb: string, counts: string[]) =>
+    counts.length > 0 ? `; ${verb} by ${counts.join(', ')}` : '';
+  const by =
+    mode === 'shadow'
+      ? said('would be denied', denied)
+      : said('denied', denied) + said('in shadow would be denied', reasons(t.wouldDenyPerSecond));
+  return `${number(t.offeredPerSecond)}/s offered, ${number(t.admittedPerSecond)}/s admitted${by}`;
+}
+
+function reasons(perSecond: Record<string, number>): string[] {
+  return Object.entries(perSecond)
     .filter(([, n]) => n > 0)
     .map(([reason, n]) => `${clean(reason)} ${number(n)}/s`);
-  const verb = mode === 'shadow' ? 'would be denied' : 'denied';
-  const by = denied.length > 0 ? `; ${verb} by ${denied.join(', ')}` : '';
-  return `${number(t.offeredPerSecond)}/s offered, ${number(t.admittedPerSecond)}/s admitted${by}`;
 }
 
 function worst(w: WorstSignal): string {
@@ -155,6 +166,10 @@ function held(hold: HoldView): string {
       ? 'until a person ends it'
       : `until ${clockTime(hold.untilMs)} (${span(hold.leftMs ?? 0)} left)`;
   return `${hold.kind} ${how}${hold.breakerHeld ? ', breaker too' : ''}`;
+}
+
+function partly({ rollout }: StatusView): string[] {
+  return rollout && rollout.percent < 100 ? [`rollout ${number(rollout.percent)} %`] : [];
 }
 
 function daemon(c: Colours, view: StatusView): string {

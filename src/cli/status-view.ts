@@ -5,6 +5,7 @@ import { type Effective, effective } from '../redis/effective.js';
 import type { LimiterState, Mode, Params } from '../redis/params.js';
 import type { LimiterStatus } from '../report/status.js';
 import type { StatusFacts } from './status-facts.js';
+import { type RolloutView, rolloutView, routesOf } from './status-reach.js';
 import type { Traffic } from './traffic.js';
 
 export type Binding = 'rate' | 'cap' | 'subject' | 'breaker' | 'reserve' | 'nothing' | 'unknown';
@@ -59,6 +60,10 @@ export interface StatusView {
   worst: WorstSignal | null;
   missing: { signal: string; reason: string }[];
   holds: HoldView[];
+  /** For whom it is enforced; null: for all. The others are in shadow. */
+  rollout: RolloutView | null;
+  /** As the adopted policy names them. */
+  routes: string[];
   openUntilMs: number | null;
   daemon: {
     /** Its last heartbeat still counts. */
@@ -85,7 +90,8 @@ export interface StatusView {
 type Range = [number, number];
 
 export function statusView(facts: StatusFacts): StatusView {
-  const { params, nowMs, address, traffic, newest } = facts;
+  const { params, nowMs, address, newest } = facts;
+  const traffic = params?.mode === 'shadow' ? asDenied(facts.traffic) : facts.traffic;
   const sample = sampleOf(facts.status);
   const now = params && effective(params, nowMs);
   const body = newest?.body;
@@ -109,6 +115,8 @@ export function statusView(facts: StatusFacts): StatusView {
     worst: worstSignal(facts.policy, sample),
     missing: missingSignals(facts.policy, sample),
     holds: params ? holdsOf(params, nowMs) : [],
+    rollout: params && rolloutView(params),
+    routes: routesOf(params),
     openUntilMs: params && now?.state === 'open' ? params.openUntil : null,
     daemon: {
       alive: params !== null && params.validUntil > nowMs,
@@ -148,6 +156,11 @@ export function binds(params: Params | null, now: Effective | null, traffic: Tra
   const [most] = candidates.sort((a, b) => b[1] - a[1]);
   if (most && most[1] > 0) return most[0];
   return traffic.seen ? 'nothing' : 'unknown';
+}
+
+/** In shadow nothing is denied: what would be says what binds. */
+function asDenied(traffic: Traffic): Traffic {
+  return { ...traffic, deniedPerSecond: traffic.wouldDenyPerSecond };
 }
 
 function numbers(n: { rate: number; capacity: number; inFlightMax: number }): Numbers {

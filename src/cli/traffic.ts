@@ -6,8 +6,10 @@ export interface Traffic {
   seen: boolean;
   offeredPerSecond: number;
   admittedPerSecond: number;
-  /** Denials per second by reason; in shadow, what would have been denied. */
+  /** Denials per second by reason. */
   deniedPerSecond: Record<string, number>;
+  /** Admitted in shadow, but enforcement would have denied it. */
+  wouldDenyPerSecond: Record<string, number>;
   processes: number;
   reporting: number;
 }
@@ -22,6 +24,7 @@ export function sumSeconds(hashes: readonly Record<string, string>[], seconds: n
   const processes = new Set<string>();
   const reporting = new Set<string>();
   const denied: Record<string, number> = {};
+  const wouldDeny: Record<string, number> = {};
   let offered = 0;
   let admitted = 0;
   for (const hash of hashes) {
@@ -34,7 +37,8 @@ export function sumSeconds(hashes: readonly Record<string, string>[], seconds: n
         const prefix = [DENIED, WOULD_DENY].find((p) => field.startsWith(p));
         if (prefix === undefined) continue;
         const reason = field.slice(prefix.length);
-        denied[reason] = (denied[reason] ?? 0) + count(text) / seconds;
+        const into = prefix === DENIED ? denied : wouldDeny;
+        into[reason] = (into[reason] ?? 0) + count(text) / seconds;
       }
     }
   }
@@ -43,6 +47,7 @@ export function sumSeconds(hashes: readonly Record<string, string>[], seconds: n
     offeredPerSecond: offered / seconds,
     admittedPerSecond: admitted / seconds,
     deniedPerSecond: denied,
+    wouldDenyPerSecond: wouldDeny,
     processes: processes.size,
     reporting: reporting.size,
   };

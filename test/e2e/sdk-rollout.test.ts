@@ -3,8 +3,12 @@ import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { rolloutPart } from '../../src/enforce/rollout.js';
+import { shadowKeys } from '../../src/enforce/rollout-shadow.js';
 import { createLimiter, type LimiterOptions } from '../../src/index.js';
+import type { TakeCall } from '../../src/redis/calls.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { takeCall } from '../../src/redis/scripts.js';
+import { subjectTakeCall } from '../../src/redis/subject-call.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
@@ -127,6 +131,25 @@ describe('C99: what is in shadow leaks into nothing that is enforced', () => {
     expect(await admin.exists(keys.shadowSubjectBucket('user:42'))).toBe(0);
   });
 
+  test.each([undefined, 'sliding-log', 'sliding-counter', 'fixed-window', 'leaky-bucket'] as const)(
+    'the calls for them name no key that is enforced: %s',
+    (algorithm) => {
+      const terms = algorithm && { algorithm, windowMs: 1000, cells: 6 };
+      const apart = shadowKeys({ keys, find: async () => keys }).keys!;
+      const takes = [null, 'user:1'].map((subject) => ({ subject, cost: 1, priority: 'default' }));
+      for (const build of [takeCall, subjectTakeCall]) {
+        const call = { keys: apart, takes, chargeByUs: 'any', fallback: GIVEN, terms } as const;
+        const names = build({ ...call, shadow: false } as TakeCall).keys;
+        const known = [keys.params, keys.overrides, keys.standing('user:1')];
+        const written = names.filter((name) => !known.includes(name));
+        expect(written.length).toBeGreaterThan(2);
+        for (const name of written) expect(name).toMatch(/^flyball:\{checkout\}:s:/);
+        // The mode that it is meant for enforces.
+        expect(['0', '4']).toContain(build({ ...call, shadow: false } as TakeCall).args[2]);
+      }
+    },
+  );
+
   test('from shadow to recommend: one write, and buckets that nothing has drained', async () => {
     await setParams(admin, address, { ...STILL, mode: 'shadow' });
     const api = limiter();
@@ -173,11 +196,46 @@ describe('C99: what is in shadow leaks into nothing that is enforced', () => {
   });
 });
 
+const GIVEN = { rate: 1, capacity: 1, inFlightMax: 0, subjectRate: 1, subjectCapacity: 1 };
+
 async function everything(): Promise<Record<string, string>> {
   const names = (await admin.keys('*')).sort();
   const dumps = await Promise.all(names.map((name) => admin.dumpBuffer(name)));
   return Object.fromEntries(names.map((name, i) => [name, dumps[i]!.toString('hex')]));
 }
+
+test('what does not count goes back to the bucket it came from, and so does a refund', async () => {
+  await setParams(admin, address, {
+    ...STILL,
+    capacity: 1,
+    terms: '{"count":"failures"}',
+    rollout: rollout(0, { subjects: ['user:42'] }),
+  });
+  const api = limiter();
+  await api.ready();
+  const good = await api.take('user:7');
+  good.done('ok');
+  await until('it has gone back', async () => (await api.peek('user:7')).remaining === 1);
+  const again = await api.take('user:7');
+  expect(again.wouldAllow).toBe(true);
+  expect(await api.refund(again.id!)).toEqual({ refunded: true });
+  expect((await api.take('user:7')).wouldAllow).toBe(true);
+  expect((await api.take('user:7')).wouldAllow).toBe(false);
+  expect(await admin.exists(keys.bucket)).toBe(0);
+});
+
+test('a person who blocks one subject is obeyed, whomever the rollout has reached', async () => {
+  await seedLimiter(admin, address, { mode: 'recommend', rollout: rollout(0) });
+  const api = limiter();
+  await api.ready();
+  expect((await api.take('user:7')).source).toBe('shadow');
+  const { code } = await run('subject checkout user:7 --block --for 1h --reason abuse --yes');
+  expect(code).toBe(0);
+  await until('it is seen', async () => (await api.take('user:7')).reason === 'blocked');
+  expect(await api.take('user:7')).toMatchObject({ allowed: false, source: 'redis' });
+  expect(await api.take('user:8')).toMatchObject({ allowed: true, source: 'shadow' });
+  expect(await admin.exists(keys.bucket, keys.subjectBucket('user:8'))).toBe(0);
+});
 
 test('the in-flight cap binds and counts whom it has reached alone', async () => {
   await setParams(admin, address, {
