@@ -180,7 +180,19 @@ function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: nu
   if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, TUNING.graveEffect);
   const rateBinds = traffic.deniedByRate > 0;
   return {
-    ...{ overload, over, inForce, cap, observed, verified, points, slope, effect },
-    ...{ drained, capBinds, rateBinds, sinceCutMs, sinceMoveMs },
+    overload,
+    over,
+    inForce,
+    cap,
+    observed,
+    verified,
+    points,
+    slope,
+    effect,
+    drained,
+    capBinds,
+    rateBinds,
+    sinceCutMs,
+    sinceMoveMs,
   };
 }

@@ -18,7 +18,9 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
   const rateOnly = none || silentMs >= BLIND_MS;
   const was = numberIn(before, 'rateOnly', rateOnly ? 1 : 0) === 1;
   // Each form keeps a memory of its own: a change of form starts from what is in force.
-  const memory = was === rateOnly ? before : {};
-  const result = (rateOnly ? adaptiveRateLaw : adaptiveCapLaw)(policy, memory, sample);
-  return { ...result, memory: { ...result.memory, silentMs, rateOnly: rateOnly ? 1 : 0 } };
+  const own = was === rateOnly ? before : {};
+  const result = (rateOnly ? adaptiveRateLaw : adaptiveCapLaw)(policy, own, sample);
+  result.memory.silentMs = silentMs;
+  result.memory.rateOnly = rateOnly ? 1 : 0;
+  return result;
 };

@@ -35,7 +35,12 @@ export type Reason = keyof typeof REASONS;
 /** Three significant digits; whole numbers from 100 on. */
 export function num(value: number): string {
   if (!Number.isFinite(value)) return 'unknown';
-  return String(Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3)));
+  const size = Math.abs(value);
+  if (size >= 100) return String(Math.round(value));
+  // As `toPrecision(3)` would, at a fraction of its time: a tick says many numbers.
+  if (size >= 10) return String(Math.round(value * 10) / 10);
+  if (size >= 1) return String(Math.round(value * 100) / 100);
+  return String(size >= 0.1 ? Math.round(value * 1000) / 1000 : Number(value.toPrecision(3)));
 }
 
 /** A signal's value with its unit. */

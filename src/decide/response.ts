@@ -32,12 +32,16 @@ export const RESPONSE = {
 /** Triples [ln N, ln X, ageMs], newest last, flat: plain JSON. */
 export type Points = readonly number[];
 
+/** Where the points begin that are younger: the oldest stand first. */
+function expired(points: Points, ageMs: number): number {
+  let i = 0;
+  while (i + 2 < points.length && !(points[i + 2]! < ageMs)) i += 3;
+  return i;
+}
+
 export function agePoints(points: Points, dtMs: number): number[] {
-  const out: number[] = [];
-  for (let i = 0; i + 2 < points.length; i += 3) {
-    const ageMs = points[i + 2]! + dtMs;
-    if (ageMs < 3 * RESPONSE.forgetMs) out.push(points[i]!, points[i + 1]!, ageMs);
-  }
+  const out = points.slice(expired(points, 3 * RESPONSE.forgetMs - dtMs));
+  for (let i = 2; i < out.length; i += 3) out[i]! += dtMs;
   return out;
 }
 
@@ -75,30 +79,27 @@ function changed(stepN: number, stepX: number, answers: number): boolean {
 export function responseSlope(points: Points, inFlight: number): number {
   const { prior, priorWeight, nearby, forgetMs } = RESPONSE;
   const at = Math.log(Math.max(inFlight, 1e-6));
+  // One pass: sums about the cap in force and the first throughput, so that nothing cancels.
+  const x0 = points[1] ?? 0;
   let weight = 0;
-  let meanN = 0;
-  let meanX = 0;
+  let sumN = 0;
+  let sumX = 0;
+  let sumNX = 0;
+  let sumNN = 0;
   for (let i = 0; i + 2 < points.length; i += 3) {
-    const w = weightOf(points, i, at);
+    const n = points[i]! - at;
+    if (Math.abs(n) > nearby) continue;
+    const x = points[i + 1]! - x0;
+    const w = Math.exp(-points[i + 2]! / forgetMs);
     weight += w;
-    meanN += w * points[i]!;
-    meanX += w * points[i + 1]!;
+    sumN += w * n;
+    sumX += w * x;
+    sumNX += w * n * x;
+    sumNN += w * n * n;
   }
   if (!(weight > 0)) return prior;
-  meanN /= weight;
-  meanX /= weight;
-  let cov = priorWeight * prior;
-  let variance = priorWeight;
-  for (let i = 0; i + 2 < points.length; i += 3) {
-    const w = weightOf(points, i, at);
-    cov += w * (points[i]! - meanN) * (points[i + 1]! - meanX);
-    variance += w * (points[i]! - meanN) ** 2;
-  }
-  return cov / variance;
-
-  function weightOf(list: Points, i: number, centre: number): number {
-    return Math.abs(list[i]! - centre) > nearby ? 0 : Math.exp(-list[i + 2]! / forgetMs);
-  }
+  const cov = priorWeight * prior + sumNX - (sumN * sumX) / weight;
+  return cov / (priorWeight + sumNN - (sumN * sumN) / weight);
 }
 
 function short(value: number): number {

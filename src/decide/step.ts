@@ -139,5 +139,6 @@ function finish(policy: Policy, sample: Sample, draft: Draft): Proposal {
         : capacityFor(policy, rate),
     sentence: '',
   };
-  return { ...proposal, sentence: sentence(proposal.why, sample.inForce, proposal) };
+  proposal.sentence = sentence(proposal.why, sample.inForce, proposal);
+  return proposal;
 }
