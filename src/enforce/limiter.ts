@@ -26,7 +26,6 @@ import { refused } from './refund-id.js';
 import type { LimiterStats } from './stats.js';
 import type { Attributes, KnownAttributes } from './subject-template.js';
 import type { TakeManyOptions, TakeManyWish, TakeOptions, WaitOptions } from './take-options.js';
-import { traced } from './tracing.js';
 import { DEFAULT_WAIT_MS } from './wait.js';
 import { createWiring } from './wiring.js';
 
@@ -120,17 +119,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decide(wish: TakeWish): Promise<TakeDecision> {
-    const { tracer } = tracing;
-    return tracer === null ? decider.decide(wish) : inSpan('take', wish, () => decider.decide(wish));
-  }
-
-  function inSpan(
-    name: 'take' | 'wait',
-    { cost }: Pick<TakeWish, 'cost'>,
-    ask: () => Promise<TakeDecision>,
-  ): Promise<TakeDecision> {
-    const { tracer } = tracing;
-    return tracer === null ? ask() : traced(tracer, name, { limiter: resolved.name, cost }, ask);
+    if (tracing.tracer === null) return decider.decide(wish);
+    return tracing.span('take', wish.cost, () => decider.decide(wish));
   }
 
   function checked(subject?: string | null, take: TakeOptions = {}): TakeWish {
@@ -176,7 +166,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const timeoutMs = options.timeoutMs ?? DEFAULT_WAIT_MS;
       checkDuration('timeoutMs', timeoutMs, 1, 86_400_000);
       const waiting = { ...wish, onRedisError: options.onRedisError };
-      return inSpan('wait', wish, () => wired.waits.wait(waiting, timeoutMs, signal));
+      return tracing.span('wait', wish.cost, () => wired.waits.wait(waiting, timeoutMs, signal));
     },
     async peek(subject) {
       open();

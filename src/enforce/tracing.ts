@@ -4,6 +4,7 @@ import { VERSION } from '../version.js';
 import { show } from './arguments.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
 
+type SpanName = 'take' | 'wait' | 'take_all';
 type Attribute = string | number | boolean | string[];
 
 /** What of an OpenTelemetry span is used. */
@@ -16,15 +17,14 @@ export interface TakeSpan {
 
 /** What of an OpenTelemetry `Tracer` is used: any tracer of its API will do. */
 export interface TakeTracer {
-  startSpan(
-    name: string,
-    options?: { attributes?: Record<string, Attribute> },
-  ): TakeSpan;
+  startSpan(name: string, options?: { attributes?: Record<string, Attribute> }): TakeSpan;
 }
 
 export interface Tracing {
   /** null: no spans now. */
   readonly tracer: TakeTracer | null;
+  /** What `ask` decides, in a span of this limiter if there is a tracer. */
+  span<T extends TakeDecision>(name: SpanName, cost: number, ask: () => Promise<T>): Promise<T>;
   /** Once a second: an OpenTelemetry SDK may have been started, or ended. */
   look(): void;
 }
@@ -38,7 +38,7 @@ const ERROR = 2;
  * `tracer`: your own, or false for none; default: that of the OpenTelemetry SDK which this process has started, found
  * where its API keeps it, so that no copy of the API is loaded for it.
  */
-export function createTracing(tracer: TakeTracer | false | undefined): Tracing {
+export function createTracing(limiter: string, tracer: TakeTracer | false | undefined): Tracing {
   checkTracer(tracer);
   let known: { provider: unknown; tracer: TakeTracer } | null = null;
 
@@ -51,9 +51,14 @@ export function createTracing(tracer: TakeTracer | false | undefined): Tracing {
     }
   }
   look();
+  const now = () => (tracer === undefined ? (known?.tracer ?? null) : tracer || null);
   return {
     get tracer() {
-      return tracer === undefined ? (known?.tracer ?? null) : tracer || null;
+      return now();
+    },
+    span(name, cost, ask) {
+      const found = now();
+      return found === null ? ask() : traced(found, name, { limiter, cost }, ask);
     },
     look,
   };
@@ -74,7 +79,7 @@ function registered(): Provider | null {
  */
 export async function traced<T extends TakeDecision>(
   tracer: TakeTracer,
-  name: 'take' | 'wait' | 'take_all',
+  name: SpanName,
   asked: { limiter: string | string[]; cost?: number },
   take: () => Promise<T>,
 ): Promise<T> {

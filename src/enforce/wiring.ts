@@ -49,7 +49,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const serviceTime = createServiceTime();
   const pool = createPoolGauge();
   const finder = createKeyFinder(redis, resolved);
-  const tracing = createTracing(resolved.tracer);
+  const tracing = createTracing(name, resolved.tracer);
   const beside = { redis, link: () => link, finder, time, clock, view, processId, warn };
   const samples = createSamples(beside);
   const top = resolved.topSubjects ? createTopSubjects(beside) : null;
