@@ -6,8 +6,8 @@ import { limiterKeys } from '../../src/redis/keys.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { until } from '../support/sdk-params.js';
 
-describe.each(['express', 'fastify'])('examples/%s', (name) => {
-  // One each: both services are limited by the name `api`.
+describe.each(['express', 'fastify', 'hono', 'http', 'koa', 'nest'])('examples/%s', (name) => {
+  // One each: all services are limited by the name `api`.
   let redis: TestRedis;
   let stop: () => Promise<number | null>;
   let url: string;
