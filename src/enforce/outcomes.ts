@@ -31,6 +31,7 @@ export interface OutcomesOptions {
   finder: KeyFinder;
   clock: Clock;
   warn: Warn;
+  onCounted: () => void;
 }
 
 export interface Outcomes {
@@ -70,6 +71,7 @@ export function createOutcomes(options: OutcomesOptions): Outcomes {
     async count(subject, name, { id } = {}) {
       check(subject, name, id);
       const result = await send(subject, name, id ?? randomBytes(16).toString('hex'));
+      if (result.status === 'counted') options.onCounted();
       if (result.status === 'unknown' || result.status === 'no-tiers') {
         warn(
           'FLYBALL_W_OUTCOME_UNKNOWN',

@@ -41,7 +41,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const view = createInForceView(resolved);
   const time = createRedisTime();
   const inFlight = createInFlight(resolved.completions, (slot) => {
-    slots?.release(slot);
+    slots.release(slot);
     waits.freed();
   });
   const denials = resolved.denyCache ? createDenyCache() : NO_DENY_CACHE;
@@ -86,8 +86,9 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const onRuled = createCrowdWatch({ name, stats, warn });
   const known = { redis, link: () => link, finder, time, view, stats, clock, deadlineMs };
   const parts = { ...known, onReply, onRuled };
-  const slots = resolved.exact ? createSlots({ ...parts, inFlight, processId }) : null;
-  const shares = createShares({ ...parts, inFlight, slots, processId });
+  const slots = createSlots({ ...parts, inFlight, processId });
+  const exact = () => adopted.service.exact ?? resolved.exact;
+  const shares = createShares({ ...parts, inFlight, slots, exact, processId });
   const taker = createTaker({ ...parts, terms });
   const link: Link = createLink({
     redis,
@@ -154,7 +155,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
     recorder,
     finish,
   });
-  const outcomes = createOutcomes({ ...known, name, warn });
+  // A tier that rose lets pass what this process still remembers as denied.
+  const outcomes = createOutcomes({ ...known, name, warn, onCounted: () => denials.clear() });
   const { maxWaiting } = resolved;
   const waits = createWaits({ name, maxWaiting, decider, view, clock, onRedisError });
 
@@ -171,7 +173,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
       flush(),
       samples.beat(),
       top?.beat(),
-      slots?.renew(),
+      slots.renew(),
       link.up ? shares.refresh(clock.monotonicMs() + deadlineMs) : undefined,
       // A daemon may adopt this limiter into a group after the service started.
       link.up && !managed ? finder.find().catch(() => {}) : undefined,
@@ -189,7 +191,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     adopted.close();
     if (link.up) {
       await Promise.all([flush(), samples.beat(), top?.flush(), refunds.close()]);
-      await slots?.close();
+      await slots.close();
       await shares.leave(clock.monotonicMs() + CLOSE_MS);
     }
     link.close();
