@@ -7,7 +7,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import { createLimiter, type Limiter, type LimiterOptions, takeAll } from '../../src/index.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
 import { imports } from '../support/source-tree.js';
@@ -100,6 +100,27 @@ test('a take that is aborted ends its span with the error', async () => {
   const [span] = exporter.getFinishedSpans();
   expect(span).toMatchObject({ name: 'flyball.take', status: { code: SpanStatusCode.ERROR } });
   expect(span!.events[0]?.attributes?.['exception.message']).toBe('client left');
+});
+
+test('takeMany, wait and takeAll too; who waited in vain was denied, which is no error', async () => {
+  startSdk();
+  const api = limiter({ rate: 100 });
+  await setParams(server.client(), { name: api.name }, { rate: 0.01, capacity: 3 });
+  await api.takeMany([{ subject: 'a' }, { subject: 'b', cost: 2 }]);
+  await expect(api.wait('a', { timeoutMs: 20 })).rejects.toThrow();
+  const pair = [limiter({ group: 'both', rate: 10 }), limiter({ group: 'both', rate: 10 })];
+  await takeAll(pair).take();
+  const spans = exporter.getFinishedSpans();
+  const many = spans.filter(({ name }) => name === 'flyball.take');
+  expect(many.map(({ attributes }) => attributes['flyball.cost'])).toEqual([1, 2]);
+  const waited = spans.find(({ name }) => name === 'flyball.wait')!;
+  expect(waited.attributes).toMatchObject({ 'flyball.allowed': false, 'flyball.reason': 'rate' });
+  expect(waited.status.code).toBe(SpanStatusCode.UNSET);
+  const all = spans.find(({ name }) => name === 'flyball.take_all')!;
+  expect(all.attributes).toMatchObject({
+    'flyball.limiter': pair.map(({ name }) => name),
+    'flyball.allowed': true,
+  });
 });
 
 test('an SDK that starts after the limiter is found within a beat; one that ended is left', async () => {
