@@ -26,6 +26,7 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'release',
     'freeze',
     'thaw',
+    'rollout',
     'trip',
     'reset',
     'functions',
