@@ -10,7 +10,12 @@ const NO_REPLICA =
 export async function checkTopology(redis: RedisClient): Promise<Finding> {
   if (isCluster(redis)) {
     const state = String(await redis.cluster('INFO'));
-    return clusterFinding(state, redis.nodes('master').length, redis.nodes('slave').length);
+    const masters = redis.nodes('master');
+    const [, whole = ''] = await masters[0]!
+      .call('CONFIG', 'GET', 'cluster-require-full-coverage')
+      .then(pairOf)
+      .catch(() => []);
+    return clusterFinding(state, masters.length, redis.nodes('slave').length, whole === 'yes');
   }
   const replication = await redis.info('replication').catch(() => '');
   const replicas = Number(infoField(replication, 'connected_slaves') ?? 0);
@@ -29,7 +34,12 @@ export async function checkTopology(redis: RedisClient): Promise<Finding> {
   return { check: 'topology', status: 'ok', message: `one server, ${count(replicas, 'replica')}` };
 }
 
-export function clusterFinding(info: string, masters: number, replicas: number): Finding {
+function clusterFinding(
+  info: string,
+  masters: number,
+  replicas: number,
+  allOrNothing: boolean,
+): Finding {
   const state = infoField(info, 'cluster_state');
   const slots = infoField(info, 'cluster_slots_ok') ?? '?';
   const message = `cluster of ${count(masters, 'master')} and ${count(replicas, 'replica')}, state ${state ?? '?'}, ${slots} of 16384 slots served`;
@@ -37,8 +47,18 @@ export function clusterFinding(info: string, masters: number, replicas: number):
     const mend = 'Look at CLUSTER NODES: slots without a master are answered by onRedisError.';
     return { check: 'topology', status: 'fail', message, mend };
   }
+  if (allOrNothing) {
+    const mend =
+      'Set cluster-require-full-coverage no: with yes, a master that is away stops the limiters of all others too.';
+    return { check: 'topology', status: 'warn', message, mend };
+  }
   if (replicas < masters) return { check: 'topology', status: 'warn', message, mend: NO_REPLICA };
   return { check: 'topology', status: 'ok', message };
+}
+
+/** RESP3 answers with a map, RESP2 with a list. */
+function pairOf(reply: unknown): string[] {
+  return Array.isArray(reply) ? reply.map(String) : Object.entries(reply as object)[0]!.map(String);
 }
 
 function count(n: number, what: string): string {

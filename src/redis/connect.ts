@@ -8,7 +8,6 @@ import { createCluster } from './cluster.js';
 import {
   environmentAuth,
   environmentTls,
-  sentinelAuth,
   type TlsFiles,
   tlsFault,
   unusedTlsSetting,
@@ -16,6 +15,7 @@ import {
 import { embeddedConnector } from './embedded-connector.js';
 import { type RedisTarget, type ResolveOptions, resolveRedis } from './locate.js';
 import type { RedisClient } from './run-script.js';
+import { sentinelOptions } from './sentinel.js';
 import { parseRedisUrl, type RedisPlace } from './url.js';
 
 export { type RedisTarget, resolveDataDir, resolveRedis } from './locate.js';
@@ -121,7 +121,11 @@ function open(options: ConnectOptions): RedisClient {
     });
   }
   if (place.kind === 'sentinel') {
-    return new Redis({ ...server, retryStrategy: retryMs, ...sentinelOptions(place, tls, env) });
+    return new Redis({
+      ...server,
+      retryStrategy: retryMs,
+      ...sentinelOptions(place, tls, env, retryMs),
+    });
   }
   const { host, port, path } = place;
   const at = path === undefined ? { host, port } : { path };
@@ -135,27 +139,6 @@ function open(options: ConnectOptions): RedisClient {
 
 function retryMs(attempt: number): number {
   return Math.min(50 * attempt, MAX_RECONNECT_MS);
-}
-
-/** Which server a Sentinel's master is changes: whoever tells of it is asked, and listened to. */
-function sentinelOptions(
-  place: RedisPlace & { kind: 'sentinel' },
-  tls: TlsFiles | undefined,
-  env: NodeJS.ProcessEnv,
-): RedisOptions {
-  const { username, password } = sentinelAuth(env);
-  return {
-    sentinels: place.sentinels,
-    name: place.master,
-    ...(username && { sentinelUsername: username }),
-    ...(password && { sentinelPassword: password }),
-    sentinelRetryStrategy: retryMs,
-    sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
-    // A master that hangs keeps its connections; Sentinel says at once when another has taken its place.
-    failoverDetector: true,
-    sentinelReconnectStrategy: retryMs,
-    ...(tls && { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }),
-  };
 }
 
 function tlsOf(
@@ -188,7 +171,7 @@ export async function awaitRedis(
   const seen = ({ message }: Error) => {
     // What each Sentinel said tells more than that none could be used.
     if (message.startsWith('All sentinels are unreachable') && fault !== 'no answer') return;
-    fault = message.includes('invalid reply: null')
+    fault = /invalid reply: null|No such master/.test(message)
       ? 'Sentinel knows no master of that name'
       : message;
   };
@@ -222,7 +205,7 @@ export async function awaitRedis(
   }
   throw new FlyballError(
     'FLYBALL_E_REDIS_UNREACHABLE',
-    `Redis at ${redactUrl(options.url)} cannot be used: ${fault}. Waited at most ${options.deadlineMs} ms. Check ${whatToCheck(fault)}.`,
+    `Redis at ${redactUrl(options.url)} cannot be used: ${fault.replace(/\.$/, '')}. Waited at most ${options.deadlineMs} ms. Check ${whatToCheck(fault)}.`,
   );
 }
 

@@ -44,6 +44,8 @@ export async function startCluster(
           String(busPort),
           '--cluster-node-timeout',
           String(NODE_TIMEOUT_MS),
+          '--cluster-require-full-coverage',
+          'no',
           '--cluster-replica-validity-factor',
           '0',
           '--repl-diskless-sync-delay',

@@ -51,7 +51,7 @@ export async function startSentinel(
         `port ${port}`,
         'bind 127.0.0.1',
         `dir ${dir}`,
-        ...(password ? [`requirepass ${password}`, `sentinel sentinel-pass ${password}`] : []),
+        ...(password ? [`requirepass "${password}"`, `sentinel sentinel-pass "${password}"`] : []),
         `sentinel myid ${id}`,
         `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${first.port} 2`,
         `sentinel down-after-milliseconds ${MASTER_NAME} ${downAfterMs}`,
