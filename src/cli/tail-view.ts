@@ -57,9 +57,8 @@ export function createTailView(io: CliIo, ratio: number): TailView {
         ratio < 1
           ? `No decision was sampled. At so little traffic try --ratio 1.`
           : 'No decision was taken, or no service of this version takes them.';
-      io.say(
-        io.ce.dim(shown === 0 ? none : `${shown} shown of ${processes.size} processes.${more}`),
-      );
+      const of = `${processes.size} ${processes.size === 1 ? 'process' : 'processes'}`;
+      io.say(io.ce.dim(shown === 0 ? none : `${shown} shown, of ${of}.${more}`));
     },
   };
 }

@@ -1,7 +1,7 @@
 /** `flyball tail`: a sample of the decisions that services take, as they take them, for a while. Stage: cli. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { type LimiterKeys, limiterKeys } from '../redis/keys.js';
 import {
   ASK_TTL_MS,
@@ -35,7 +35,11 @@ export function register(program: Command, io: CliIo): void {
       .description('Watch a sample of the decisions: what was asked, the answer and why.')
       .argument('<limiter>')
       .option('--ratio <share>', 'share of the decisions, above 0, at most 1', parseRatio, 0.01)
-      .option('--for <span>', 'how long, 1s … 1d', parseLength, 600_000)
+      .addOption(
+        new Option('--for <span>', 'how long, 1s … 1d')
+          .argParser(parseLength)
+          .default(600_000, '10m'),
+      )
       .option('--hash-subjects', 'services send hashes instead of subjects')
       .addHelpText(
         'before',

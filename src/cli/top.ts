@@ -1,5 +1,5 @@
 /** `flyball top`: who takes most, or who is denied most, over the last minutes. Stage: cli. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { limiterKeys } from '../redis/keys.js';
 import { MINUTE_MS } from '../redis/top-fields.js';
 import { parseCount } from './options.js';
@@ -22,7 +22,9 @@ export function register(program: Command, io: CliIo): void {
     new Command('top')
       .description('Who takes most of a limiter, or is denied most, in the last minutes.')
       .argument('<limiter>')
-      .option('--over <window>', '1m, 5m or 60m', parseWindow, 5)
+      .addOption(
+        new Option('--over <window>', '1m, 5m or 60m').argParser(parseWindow).default(5, '5m'),
+      )
       .option('--denied', 'by how often they were denied, instead of the tokens they took')
       .option('--limit <n>', 'most subjects to show', parseCount, DEFAULT_LIMIT)
       .addHelpText(
@@ -98,8 +100,8 @@ function tableOf(
     return [
       clean(subject),
       cell(count),
-      number(count / (overMs / 1000)),
-      `${number((100 * count) / total)} %`,
+      number(Number((count / (overMs / 1000)).toPrecision(2))),
+      `${number(Number(((100 * count) / total).toPrecision(2)))} %`,
       cell(kind === 'taken' ? denied : tokens),
     ];
   });

@@ -99,7 +99,7 @@ test('input, answer and why of each decision, then it ends by itself and leaves 
     /^\d\d:\d\d:\d\d\.\d{3} {2}deny {3}user:\\x1b\[31m1 {2}cost 2 critical {2}rate, again in .* {2}\d left {2}revision \d+ {2}redis {2}\S+$/,
   );
   expect(text.stderr).toContain(`100 % of the decisions of ${api.name} for 2 s`);
-  expect(text.stderr).toMatch(/\d+ shown of 1 processes\./);
+  expect(text.stderr).toMatch(/\d+ shown, of 1 process\./);
   expect(await admin.exists(keys.tail)).toBe(0);
   const ttlMs = await admin.pttl(keys.samples);
   expect(ttlMs).toBeGreaterThan(0);
