@@ -88,7 +88,7 @@ export class Facts<Req> implements RequestFacts {
   readonly #addresses: AddressReader;
   readonly #named: ((req: Req) => string | undefined) | null;
   #ip: string | null = null;
-  /** The route by which the limiter was found. */
+  /** The route by which the limiter was found: alike in every service, whatever its framework. */
   matched: string | null = null;
 
   constructor(
@@ -112,7 +112,7 @@ export class Facts<Req> implements RequestFacts {
   }
 
   get route(): string | null {
-    return this.#named?.(this.#req) ?? this.#adapter.route(this.#req) ?? this.matched;
+    return this.#named?.(this.#req) ?? this.matched ?? this.#adapter.route(this.#req);
   }
 
   get ip(): string {
