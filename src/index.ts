@@ -14,6 +14,13 @@ export { createLimiter, type Limiter } from './enforce/limiter.js';
 export type { LimiterOptions } from './enforce/options.js';
 export type { OutcomeOptions, OutcomeResult } from './enforce/outcomes.js';
 export { type Problem, problemOf, statusOf } from './enforce/problem.js';
+export {
+  createQueueGate,
+  type QueueAnswer,
+  type QueueGate,
+  type QueueGateOptions,
+  type QueueWish,
+} from './enforce/queue-gate.js';
 export type { Outcome, OutcomeInfo } from './enforce/recorder.js';
 export type { Refund, RefundRefusal } from './enforce/refund-answer.js';
 export type { RouteEntry } from './enforce/route-table.js';
