@@ -14,7 +14,7 @@ import type { Link } from './link.js';
 import type { RedisClient } from './options.js';
 import type { TakeWish } from './pending-take.js';
 import type { RedisTime } from './redis-time.js';
-import { MISSING_RIGHT, type Warn } from './warnings.js';
+import { refusalOf, type Warn } from './warnings.js';
 
 /** Most samples of one process and limiter a second; the rest is dropped, evenly, and told by the gaps in `n`. */
 const MOST_A_BEAT = 50;
@@ -124,18 +124,21 @@ export function createSamples(options: SamplesOptions): Samples {
     async beat() {
       const link = options.link();
       if (!link.up || finder.keys === null) return;
+      let refused: string | null = 'no answer';
       try {
-        await link.within(clock.monotonicMs() + DEADLINE_MS, send);
-      } catch (error) {
+        refused = await link.within(clock.monotonicMs() + DEADLINE_MS, () => refusalOf(send()));
+        if (refused === null) return;
+        options.warn(
+          'FLYBALL_W_TAIL_REFUSED',
+          `limiter ${finder.keys.name}: \`flyball tail\` sees nothing of this process (${refused}). Give the service the rights of deploy/redis/users.acl.`,
+        );
+      } catch {
+        // The link has counted it.
+      } finally {
         // Nobody can be heard now: an asker that went meanwhile must not be served on.
-        ratio = 0;
-        kept = [];
-        const { message } = error as Error;
-        if (MISSING_RIGHT.test(message)) {
-          options.warn(
-            'FLYBALL_W_TAIL_REFUSED',
-            `limiter ${finder.keys.name}: \`flyball tail\` sees nothing of this process (${message}). Give the service the rights of deploy/redis/users.acl.`,
-          );
+        if (refused !== null) {
+          ratio = 0;
+          kept = [];
         }
       }
     },

@@ -9,7 +9,7 @@ import type { Link } from './link.js';
 import type { RedisClient } from './options.js';
 import type { RedisTime } from './redis-time.js';
 import { createReservoir } from './reservoir.js';
-import { MISSING_RIGHT, type Warn } from './warnings.js';
+import { refusalOf, type Warn } from './warnings.js';
 
 /** Nobody waits for it. */
 const FLUSH_DEADLINE_MS = 500;
@@ -67,17 +67,18 @@ export function createTopSubjects(options: TopSubjectsOptions): TopSubjects {
     const minute = Math.floor(redisMs / MINUTE_MS);
     const fields = fieldsOf(full);
     try {
-      await options
+      const refused = await options
         .link()
-        .within(nowMs + FLUSH_DEADLINE_MS, () => addTop(redis, { keys, minute, fields }));
-    } catch (error) {
-      const { message } = error as Error;
-      if (MISSING_RIGHT.test(message)) {
-        warn(
-          'FLYBALL_W_TOP_REFUSED',
-          `limiter ${keys.name}: top subjects cannot be written (${message}). Give the service the rights of deploy/redis/users.acl, or set topSubjects: false.`,
+        .within(nowMs + FLUSH_DEADLINE_MS, () =>
+          refusalOf(addTop(redis, { keys, minute, fields })),
         );
-      }
+      if (refused === null) return;
+      warn(
+        'FLYBALL_W_TOP_REFUSED',
+        `limiter ${keys.name}: top subjects cannot be written (${refused}). Give the service the rights of deploy/redis/users.acl, or set topSubjects: false.`,
+      );
+    } catch {
+      // The link has counted it; what was counted here is lost, never added twice.
     }
   }
 

@@ -11,6 +11,21 @@ export interface LimiterWarning {
 /** What Redis says to a user that lacks a right, also from inside a script. */
 export const MISSING_RIGHT = /NOPERM|can't (run|access)/;
 
+/**
+ * Resolves to what Redis said if it refused for a missing right, else to null. For calls that are no decisions: the
+ * refusal is an answer, and must not count as a Redis that is silent.
+ */
+export async function refusalOf(call: Promise<unknown>): Promise<string | null> {
+  try {
+    await call;
+    return null;
+  } catch (error) {
+    const { message } = error as Error;
+    if (MISSING_RIGHT.test(message)) return message;
+    throw error;
+  }
+}
+
 export type Warn = (code: string, message: string) => void;
 
 export function createWarnings(
