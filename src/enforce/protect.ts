@@ -129,7 +129,7 @@ export function protect<Args extends unknown[], T>(
       return result;
     } catch (error) {
       outcome = verdict(error, signal);
-      if (outcome !== 'ok' && outcome !== 'cancelled') code = (options.codeOf ?? codeOf)(error);
+      if (outcome === 'failed') code = (options.codeOf ?? codeOf)(error);
       throw error;
     } finally {
       counts[outcome] += 1;

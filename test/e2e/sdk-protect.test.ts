@@ -120,6 +120,7 @@ test('reports how each call ended, with its code and the upstream', async () => 
     [FIELD.upstreamOk('payments')]: 2,
     [FIELD.upstreamFailed('payments')]: 2,
     [FIELD.upstreamCode('payments', 'HTTP_500')]: 1,
+    [FIELD.upstreamCode('payments', 'TIMEOUT')]: 1,
   });
 });
 
