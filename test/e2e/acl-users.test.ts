@@ -7,13 +7,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ALGORITHMS } from '../../src/redis/algorithms.js';
 import { GENESIS_HASH } from '../../src/redis/calls.js';
 import { awaitRedis, connect, type RedisClient } from '../../src/redis/connect.js';
 import { functionsLibrary, loadFunctions } from '../../src/redis/functions.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { addTop, heartbeat, inFlight, lease, note, take } from '../../src/redis/scripts.js';
+import { countOutcome } from '../../src/redis/subject-outcome.js';
+import { overrideSubject } from '../../src/redis/subject-override.js';
 import { freePort } from '../support/redis-server.js';
-import { seedParams } from '../support/seed-params.js';
+import { seedParams, testEntry } from '../support/seed-params.js';
 
 const START = fileURLToPath(new URL('../../deploy/redis/start.sh', import.meta.url));
 const plain = limiterKeys({ name: 'checkout' });
@@ -261,6 +264,53 @@ test('the real scripts: a service takes and asks for its share; it cannot actuat
   expect(await lease(daemon, { keys, op: 'acquire', owner: 'd', leaseMs: 5_000 })).toMatchObject({
     status: 'held',
   });
+});
+
+test('single subjects: a service asks what is known of them and counts outcomes; it says nothing itself', async () => {
+  const keys = limiterKeys({ name: 'known' });
+  const terms = 'max=2 on=paid reset=failed keep=60000 step=1:9:2';
+  await seedParams(daemon, keys, {
+    ...{ rate: 5, capacity: 500, subjectRate: 1, subjectCapacity: 2 },
+    ...{ subjectRules: 1, subjectTerms: terms },
+  });
+  const fallback = { rate: 1, capacity: 1, inFlightMax: 0, subjectRate: -1, subjectCapacity: 0 };
+  const said = {
+    ...{ kind: 'block' as const, untilMs: -1, rate: null, capacity: null, revision: 2 },
+    ...{ subject: 'bad', by: 'ada', why: '' },
+  } as const;
+  const override = async (redis: RedisClient) => {
+    const expected = { epoch: 1_000_000, revision: 1 };
+    const entry = await testEntry(daemon, keys, expected.epoch, 2, 'said');
+    return overrideSubject(redis, { keys, expected, subject: 'bad', override: said, entry });
+  };
+  await expect(override(service)).rejects.toThrow(/can't (run|access)|NOPERM/);
+  expect(await daemon.exists(keys.overrides)).toBe(0);
+  expect(await override(daemon)).toMatchObject({ status: 'ok' });
+  for (const algorithm of ALGORITHMS) {
+    // More subjects than may live, an hour apart, so that the index is put in order as well.
+    for (const [i, name] of ['a', 'b', 'c', 'd', 'bad'].entries()) {
+      const { status } = await take(service, {
+        ...{ keys, fallback, shadow: false, rules: true, chargeByUs: 'any' },
+        takes: [{ subject: name, cost: 0.001, priority: 'default' }],
+        terms: { algorithm, windowMs: 1_000, cells: 2 },
+        nowUs: Date.now() * 1_000 + i * 3_600_000_000,
+      });
+      expect([algorithm, name, status]).toEqual([algorithm, name, 'ok']);
+    }
+  }
+  for (const name of ['paid', 'failed']) {
+    const outcome = { keys, subject: 'a', name, id: name };
+    expect(await countOutcome(service, outcome)).toMatchObject({ status: 'counted' });
+  }
+  for (const write of [
+    ['HSET', keys.overrides, 'bad', ''],
+    ['HDEL', keys.overrides, 'bad'],
+    ['DEL', keys.overrides],
+    ['SET', keys.overrides, 'x'],
+  ] as [string, string, ...string[]][]) {
+    expect([write, await tried(service, ...write)]).toEqual([write, 'refused']);
+    expect([write, await inScript(service, ...write)]).toEqual([write, 'refused']);
+  }
 });
 
 test('the functions: a daemon loads them, a service calls them on keys of its own alone', async () => {
