@@ -1,9 +1,10 @@
 -- slots: holds or returns places under the in-flight cap, one by one: exact for caps smaller than the fleet.
 -- A slot is held for 5 s and renewed each second by its process; a dead holder's returns by time. An id is known to its
--- holder only, so nobody returns another's. A denied call writes nothing.
+-- holder only, so nobody returns another's. What processes hold as shares counts too. A denied call writes nothing.
 -- KEYS:
 --   params    the params hash
 --   slots     sorted set: id by the time (µs) until which it is held
+--   shares    hash of the shares: `:sum` of those that may be in use, and when that was
 -- ARGV:
 --   nowUs     empty: Redis TIME; tests pass a time
 --   fallback  numbers for missing params: `rate capacity inFlightMax subjectRate subjectCapacity`
@@ -44,6 +45,9 @@ if op == 'hold' then
   for i = 1, #ahead do call('ZADD', KEYS[2], until_us, ahead[i]) end
 end
 local held = call('ZCOUNT', KEYS[2], '(' .. text(now), '+inf')
+-- Shares lapse 3 s after they were last asked for.
+local shares, at = string.match(op == 'hold' and call('HGET', KEYS[3], ':sum') or '', '^(%d+) (%d+)$')
+local room = cap - (shares and now - tonumber(at) < 3000000 and tonumber(shares) or 0)
 local wrote = false
 for i = 4, #ARGV do
   local id, done = ARGV[i], 0
@@ -56,7 +60,7 @@ for i = 4, #ARGV do
   else
     local score = tonumber(call('ZSCORE', KEYS[2], id) or '')
     local mine = score and score > now
-    if mine or held < cap then
+    if mine or held < room then
       if not wrote then call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now)) end
       call('ZADD', KEYS[2], until_us, id)
       done, wrote = 1, true

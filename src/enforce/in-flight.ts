@@ -18,6 +18,8 @@ export interface InFlight {
   readonly reports: boolean;
   readonly inUse: number;
   readonly share: number;
+  /** Of those in use, the ones that hold their place in Redis; they use up no part of the share. */
+  apart: number;
   /** Slots that were given back because nobody reported their end. */
   readonly abandoned: number;
   setReports(): void;
@@ -49,6 +51,7 @@ export function createInFlight(
   let share = Number.NaN;
   let shareAskedMs = Number.NEGATIVE_INFINITY;
   let abandoned = 0;
+  let apart = 0;
   let head: Slot | null = null;
   let tail: Slot | null = null;
 
@@ -96,6 +99,12 @@ export function createInFlight(
     get abandoned() {
       return abandoned;
     },
+    get apart() {
+      return apart;
+    },
+    set apart(count) {
+      apart = count;
+    },
     setReports() {
       if (reports) return;
       reports = true;
@@ -103,7 +112,7 @@ export function createInFlight(
       shareAskedMs = Number.NEGATIVE_INFINITY;
     },
     reserve(nowMs) {
-      return shareFresh(nowMs) ? reserveWithin(share, nowMs) : 'stale';
+      return shareFresh(nowMs) ? reserveWithin(share + apart, nowMs) : 'stale';
     },
     force: admit,
     reserveWithin,

@@ -14,6 +14,7 @@ import {
   show,
 } from './arguments.js';
 import { type Count, checkCounted } from './count.js';
+import { checkDraw, type Draw } from './draw-option.js';
 import { compileSubject, type SubjectTemplate } from './subject-template.js';
 import type { TakeTracer } from './tracing.js';
 
@@ -74,10 +75,16 @@ export interface LimiterOptions extends AlgorithmOptions {
    */
   count?: Count;
   /**
-   * Hold each request's place under the in-flight cap in Redis: exact for a cap smaller than the fleet, at one more
-   * call a turn. All services of the limiter must say so alike: places and shares do not know of each other.
+   * Hold each request's place under the in-flight cap in Redis, at one more call a turn. Who says true takes the other
+   * services along; false: never. The adopted policy's choice beats this one. Default: where the cap is smaller than
+   * the fleet, which shares cannot serve.
    */
   exact?: boolean;
+  /**
+   * `block`: draw tokens in blocks of a quarter of a second at most and decide from them here, where a bucket is hot
+   * and its capacity has room for it. The adopted policy's choice beats this one. Default `each`: ask Redis each time.
+   */
+  draw?: Draw;
   /**
    * Does this process call `done()` for what it admits? Only then does the in-flight cap bind it. Default:
    * from the first `done()`, `run()` or middleware on.
@@ -111,7 +118,8 @@ export interface ResolvedOptions {
   topSubjects: boolean;
   tracer: TakeTracer | false | undefined;
   count: Count;
-  exact: boolean;
+  exact: boolean | undefined;
+  draw: Draw;
   completions: boolean;
   maxWaiting: number;
   abandonedAfterMs: number;
@@ -138,6 +146,7 @@ const KNOWN = new Set<string>([
   'tracer',
   'count',
   'exact',
+  'draw',
   'completions',
   'maxWaiting',
   'abandonedAfterMs',
@@ -186,7 +195,8 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
     topSubjects: options.topSubjects ?? true,
     tracer: options.tracer,
     count: checkCounted(options),
-    exact: options.exact ?? false,
+    exact: options.exact,
+    draw: checkDraw(options.draw),
     completions: (options.completions ?? false) || options.exact === true,
     maxWaiting: checkWhole('maxWaiting', options.maxWaiting ?? 1000, 100_000),
     abandonedAfterMs: checkDuration(

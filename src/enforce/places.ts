@@ -39,8 +39,12 @@ export function createPlaces(options: PlacesOptions): Places {
   return {
     reserve,
     async reserveLate(startedMs, onRedisError) {
-      if (shares.slots) return shares.slots.reserve(startedMs, onRedisError);
-      if (link.up) await shares.refresh(startedMs + deadlineMs);
+      let { slots } = shares;
+      if (slots === null && link.up) {
+        await shares.refresh(startedMs + deadlineMs);
+        slots = shares.slots;
+      }
+      if (slots !== null) return slots.reserve(startedMs, onRedisError);
       const nowMs = clock.monotonicMs();
       const place = reserve(nowMs);
       if (place !== 'stale') return place;

@@ -1,6 +1,6 @@
-/** Asks Redis for this process's part of the in-flight cap: each second, at new numbers, and when it ran out. Stage: enforce. */
+/** Asks Redis for this process's part of the in-flight cap, or whether it is kept place by place. Stage: enforce. */
 import type { Clock } from '../clock.js';
-import type { InForce } from '../redis/calls.js';
+import type { InFlightReply, InForce } from '../redis/calls.js';
 import { inFlight as inFlightScript } from '../redis/scripts.js';
 import type { KeyFinder } from './address.js';
 import type { InFlight } from './in-flight.js';
@@ -24,7 +24,7 @@ const FIRST_PLACES = 1;
 const AGAIN_MS = [50, 100, 200, ...Array<number>(12).fill(250)];
 
 export interface Shares {
-  /** Places are held one by one in Redis instead: `exact`. */
+  /** Places are held one by one in Redis instead: the policy or the code says so, or the cap is too small to share. */
   readonly slots: Slots | null;
   /** Ask now, or join the question under way; never rejects. */
   refresh(deadlineAtMs: number): Promise<void>;
@@ -41,7 +41,9 @@ export interface SharesOptions {
   time: RedisTime;
   view: InForceView;
   inFlight: InFlight;
-  slots?: Slots | null;
+  slots: Slots;
+  /** true: always place by place; false: never; undefined: when the cap is smaller than the fleet. */
+  exact: () => boolean | undefined;
   clock: Clock;
   processId: string;
   deadlineMs: number;
@@ -49,37 +51,66 @@ export interface SharesOptions {
 }
 
 export function createShares(options: SharesOptions): Shares {
-  const { redis, finder, time, view, inFlight, clock, processId, deadlineMs } = options;
+  const { redis, finder, time, view, inFlight, clock, processId, deadlineMs, slots } = options;
+  let placed = options.exact() === true;
   let asking: Promise<void> | null = null;
   let lastAskMs = Number.NEGATIVE_INFINITY;
   let hadShare = false;
   let tries = 0;
   let again: ReturnType<typeof setTimeout> | undefined;
 
-  /** `leaving`: gives the part back. */
-  function ask(deadlineAtMs: number, leaving = false): Promise<void> {
+  /** Who hears that it goes the other way now asks once more, as one that goes so. */
+  async function ask(deadlineAtMs: number): Promise<void> {
+    if (await askOnce(deadlineAtMs)) await askOnce(deadlineAtMs);
+  }
+
+  /** `leaving`: gives the part back. True: it goes the other way from now on. */
+  function askOnce(deadlineAtMs: number, leaving = false): Promise<boolean> {
     lastAskMs = clock.monotonicMs();
     return options.link().within(deadlineAtMs, async () => {
       const keys = finder.keys ?? (await finder.find());
       const sentMs = clock.monotonicMs();
-      const reports = inFlight.reports && !leaving && !options.slots;
-      const need = leaving ? 0 : inFlight.takeNeed();
+      const exact = options.exact();
+      if (exact !== undefined) turn(exact);
+      const reports = inFlight.reports && !leaving;
+      const byPlace = reports && placed;
+      const needed = inFlight.takeNeed();
+      // Beside the places: what began under the share keeps its part until it has ended.
+      const need = leaving ? 0 : byPlace ? inFlight.inUse - inFlight.apart : needed;
       const reply = await inFlightScript(redis, {
         keys,
         processId,
         need,
         reports,
+        byPlace,
+        exact,
         fallback: view.fallback(),
       });
       const receivedMs = clock.monotonicMs();
       time.learn(reply.nowUs, sentMs, receivedMs);
-      if (reports && reply.share > 0) hadShare = true;
-      const share = hadShare || reply.fair < 1 ? reply.share : FIRST_PLACES;
-      if (reports || !inFlight.reports) inFlight.setShare(share, sentMs);
-      if (reports) settle(reply.share < reply.fair);
+      const turned = exact === undefined && reports && turn(reply.places);
+      if (!placed && !turned) learn(reply, sentMs, reports);
       view.seeProcesses(reply.processes);
       options.onReply(reply.inForce);
+      return turned;
     });
+  }
+
+  /** All that report are told alike, in their next call; true: it is news here. */
+  function turn(places: boolean): boolean {
+    if (places === placed) return false;
+    placed = places;
+    clearTimeout(again);
+    // Neither what the share allowed nor what it forbade holds any more.
+    inFlight.setShare(Number.NaN, Number.NEGATIVE_INFINITY);
+    return true;
+  }
+
+  function learn(reply: InFlightReply, sentMs: number, reports: boolean): void {
+    if (reports && reply.share > 0) hadShare = true;
+    const share = hadShare || reply.fair < 1 ? reply.share : FIRST_PLACES;
+    if (reports || !inFlight.reports) inFlight.setShare(share, sentMs);
+    if (reports) settle(reply.share < reply.fair);
   }
 
   /** `short`: others hold what is this process's due until they have asked again. */
@@ -105,17 +136,22 @@ export function createShares(options: SharesOptions): Shares {
   }
 
   return {
-    slots: options.slots ?? null,
+    get slots() {
+      return placed ? slots : null;
+    },
     refresh,
     hungry() {
-      if (options.slots) return;
+      if (placed) return;
       const nowMs = clock.monotonicMs();
       if (!options.link().up || nowMs - lastAskMs < HUNGRY_EVERY_MS) return;
       void refresh(nowMs + deadlineMs);
     },
     leave(deadlineAtMs) {
       clearTimeout(again);
-      return ask(deadlineAtMs, true).catch(() => {});
+      return askOnce(deadlineAtMs, true).then(
+        () => {},
+        () => {},
+      );
     },
   };
 }

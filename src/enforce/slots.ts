@@ -124,12 +124,14 @@ export function createSlots(options: SlotsOptions): Slots {
       if (held === null && onRedisError === 'local') return inFlight.reserveWithin(part(), nowMs);
       const slot = inFlight.force(nowMs);
       if (held) idOf.set(slot, id);
+      inFlight.apart = idOf.size;
       return slot;
     },
     release(slot) {
       const id = idOf.get(slot);
       if (id === undefined) return;
       idOf.delete(slot);
+      inFlight.apart = idOf.size;
       giveBack(id);
     },
     renew: () => inParts('hold', [...idOf.values()]),

@@ -1,6 +1,7 @@
 /** Puts the parts of one limiter together, and keeps its beat of one second. Stage: enforce. */
 import { createKeyFinder } from './address.js';
 import { createAdoptedTerms } from './adopted-terms.js';
+import { createBlocks } from './blocks.js';
 import { openConnection } from './connection.js';
 import { createDecider } from './decider.js';
 import type { Finish } from './decision.js';
@@ -61,6 +62,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     managed = inForce.managed;
     stats.sees(inForce, terms()?.windowMs ?? 0);
     if (newer || !managed) denials.clear();
+    if (newer) blocks.end();
     adopted.see(inForce);
     if (!managed) {
       warn(
@@ -90,6 +92,14 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const exact = () => adopted.service.exact ?? resolved.exact;
   const shares = createShares({ ...parts, inFlight, slots, exact, processId });
   const taker = createTaker({ ...parts, terms });
+  const blocks = createBlocks({
+    ...parts,
+    wanted() {
+      const algorithm = terms()?.algorithm ?? 'token-bucket';
+      return (adopted.service.draw ?? resolved.draw) === 'block' && algorithm === 'token-bucket';
+    },
+    onDrawn: (tokens, nowMs) => enforced.steps.local.spend(tokens, nowMs),
+  });
   const link: Link = createLink({
     redis,
     deadlineMs,
@@ -99,6 +109,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
       if (event === 'lost') {
         time.forget();
         denials.clear();
+        blocks.forget();
       }
       if (event === 'down') {
         stats.outages += 1;
@@ -141,6 +152,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     shares,
     inFlight,
     denials,
+    blocks,
     recorder,
     serviceTime,
     warn,
@@ -190,7 +202,7 @@ export function createWiring(options: LimiterOptions, processId: string) {
     clearTimeout(timer);
     adopted.close();
     if (link.up) {
-      await Promise.all([flush(), samples.beat(), top?.flush(), refunds.close()]);
+      await Promise.all([flush(), samples.beat(), top?.flush(), refunds.close(), blocks.close()]);
       await slots.close();
       await shares.leave(clock.monotonicMs() + CLOSE_MS);
     }

@@ -106,6 +106,10 @@ export interface InFlightCall {
   need: number;
   /** Does this process report completions? */
   reports: boolean;
+  /** It takes place by place; `need` is what else is under way here. */
+  byPlace?: boolean;
+  /** Places are wanted however large the cap; false: never; undefined: where the cap is smaller than the fleet. */
+  exact?: boolean | undefined;
   fallback: FallbackNumbers;
   nowUs?: number;
 }
@@ -119,6 +123,8 @@ export interface InFlightReply {
   fair: number;
   processes: number;
   reporting: number;
+  /** The cap is kept place by place. */
+  places: boolean;
 }
 
 export interface SlotsCall {

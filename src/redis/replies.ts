@@ -113,7 +113,7 @@ export function readInForce(text: string): InForce {
 }
 
 export function readInFlightReply(raw: unknown): InFlightReply {
-  const [nowUs, text, share, fair, processes, reporting] = raw as string[];
+  const [nowUs, text, share, fair, processes, reporting, places] = raw as string[];
   const part = (value: string | undefined) =>
     Number(value) < 0 ? Number.POSITIVE_INFINITY : Number(value);
   return {
@@ -123,6 +123,7 @@ export function readInFlightReply(raw: unknown): InFlightReply {
     fair: part(fair),
     processes: Number(processes),
     reporting: Number(reporting),
+    places: places === '1',
   };
 }
 

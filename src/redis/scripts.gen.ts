@@ -1217,6 +1217,328 @@ return reply\n\
 ",
 };
 
+/** Keys of `draw`, in order. */
+export type DrawKeys = [params: string, ...bucket: string[]];
+/** Arguments of `draw`, in order. */
+export type DrawArgs = [nowUs: ScriptArg, epoch: ScriptArg, ...draw: ScriptArg[]];
+/**
+ * takes tokens in blocks for a process that decides by itself for a moment, and takes back what it did not use. Of each bucket at most half of what is left is given, above the reserve of default takes: who asks next finds some.
+ * Returns [status, nowUs, inForce, then tokens given, whole tokens left, for each]; status 0, or 1: nothing is drawn in blocks now (no params, shadow, off, open, half-open, rules for subjects, another algorithm), nor taken back. O(n) in the buckets.
+ */
+export const drawScript: Script<DrawKeys, DrawArgs> = {
+  name: 'draw',
+  sha: 'b6165a3589bf2e077b4ee9f84d0649bace631479',
+  lua: "-- flyball draw\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
+local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
+local TEXT = {\n\
+  mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+}\n\
+local NEEDED = {\n\
+  'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
+  'subjectCapacity', 'subjectFollow', 'policyRate', 'minRate', 'maxRate', 'minCapacity', 'maxCapacity',\n\
+  'minInFlight', 'maxInFlight', 'accrued', 'changedAt', 'subjectAccrued', 'floor', 'subjectFloor',\n\
+  'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
+  'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
+  'heldBy', 'fence', 'policyHash',\n\
+}\n\
+local LATER_NUMBERS = { windowMs = true, cells = true, subjectRules = true }\n\
+local COUNTS = { 'epoch', 'revision', 'generation', 'fence' }\n\
+local NOT_BELOW_ZERO = {\n\
+  'rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate', 'safeRate', 'safeInFlight',\n\
+  'lostAfterMs', 'lostOverMs',\n\
+}\n\
+local function readable(p)\n\
+  for i = 1, #NEEDED do\n\
+    if p[NEEDED[i]] == nil then return false end\n\
+  end\n\
+  if not MODES[p.mode] or not STATES[p.state] then return false end\n\
+  for i = 1, #COUNTS do\n\
+    local n = p[COUNTS[i]]\n\
+    if n < 0 or n > 9007199254740992 or n % 1 ~= 0 then return false end\n\
+  end\n\
+  for i = 1, #NOT_BELOW_ZERO do\n\
+    if p[NOT_BELOW_ZERO[i]] < 0 then return false end\n\
+  end\n\
+  return true\n\
+end\n\
+local function read_params(key)\n\
+  local flat = redis.call('HGETALL', key)\n\
+  if #flat == 0 then return nil end\n\
+  local p = {}\n\
+  for i = 1, #flat, 2 do\n\
+    local field, value = flat[i], flat[i + 1]\n\
+    if TEXT[field] then\n\
+      p[field] = value\n\
+    elseif field ~= 'hot' then\n\
+      value = not string.find(value, '[^%d%.eE%+%-]') and tonumber(value)\n\
+      if value and value - value == 0 then\n\
+        p[field] = value\n\
+      elseif LATER_NUMBERS[field] then\n\
+        return nil\n\
+      end\n\
+    end\n\
+  end\n\
+  for _, field in ipairs({ 'keptMs', 'subjectKeptMs' }) do\n\
+    if not p[field] or p[field] < 0 or p[field] % 1 ~= 0 then p[field] = 315360000000 end\n\
+  end\n\
+  return readable(p) and p or nil\n\
+end\n\
+local NEVER = 9007199254740992\n\
+local function glide_start(p)\n\
+  if p.pinnedUntil == -1 or p.frozenUntil == -1 then return NEVER end\n\
+  local start = math.max(p.validUntil, p.pinnedUntil, p.frozenUntil)\n\
+  if p.state == 'open' then\n\
+    if p.openUntil == -1 then return NEVER end\n\
+    start = math.max(start, p.openUntil)\n\
+  end\n\
+  return (start + p.lostAfterMs) * 1000\n\
+end\n\
+local function is_open(p, now)\n\
+  if p.state ~= 'open' then return false end\n\
+  if p.openUntil == -1 then return true end\n\
+  local left = p.openUntil * 1000 - now\n\
+  return left > 0 and left <= p.openForMs * 1000\n\
+end\n\
+local function paid(base, safe, from, to, opens, glide, over)\n\
+  local sum = 0\n\
+  local start = math.max(from, opens)\n\
+  local stop = math.min(to, glide)\n\
+  if stop > start then sum = base * (stop - start) end\n\
+  local finish = glide + over\n\
+  local left = math.max(from, glide)\n\
+  local right = math.min(to, finish)\n\
+  if right > left then\n\
+    local first = base + (safe - base) * ((left - glide) / over)\n\
+    local last = base + (safe - base) * ((right - glide) / over)\n\
+    sum = sum + (first + last) / 2 * (right - left)\n\
+  end\n\
+  local after = math.max(from, finish)\n\
+  if to > after then sum = sum + safe * (to - after) end\n\
+  return sum / 1000000\n\
+end\n\
+local function effective(p, now)\n\
+  local open = is_open(p, now)\n\
+  local probing = not open and (p.state == 'open' or p.state == 'half-open')\n\
+  local glide = glide_start(p)\n\
+  local over = p.lostOverMs * 1000\n\
+  local gliding = now >= glide\n\
+  local share = 0\n\
+  if gliding then share = now >= glide + over and 1 or (now - glide) / over end\n\
+  local stopped = p.state == 'open' or p.state == 'half-open'\n\
+  local base = stopped and p.probeRate or p.rate\n\
+  local rate = open and 0 or base + (p.safeRate - base) * share\n\
+  local capacity = p.capacity\n\
+  if probing then\n\
+    local narrow = math.min(capacity, math.max(1, p.probeRate))\n\
+    capacity = narrow + (capacity - narrow) * share\n\
+  end\n\
+  local cap = p.inFlightMax\n\
+  if cap > 0 and p.safeInFlight > 0 then\n\
+    cap = math.floor(cap + (p.safeInFlight - cap) * share + 0.5)\n\
+  end\n\
+  local scale, safe_scale = 1, 1\n\
+  if p.subjectFollow == 1 then\n\
+    scale = p.rate / p.policyRate\n\
+    safe_scale = p.safeRate / p.policyRate\n\
+  end\n\
+  local none = p.subjectRate < 0\n\
+  local subject_base = none and 0 or p.subjectRate * scale\n\
+  local subject_safe = none and 0 or p.subjectRate * safe_scale\n\
+  local subject_rate = subject_base + (subject_safe - subject_base) * share\n\
+  local opens = 0\n\
+  if open then\n\
+    opens = p.openUntil == -1 and NEVER or p.openUntil * 1000\n\
+  elseif p.state == 'open' and p.openUntil * 1000 <= now then\n\
+    opens = p.openUntil * 1000\n\
+  end\n\
+  local tokens, subject_tokens\n\
+  if now < p.changedAt then\n\
+    tokens = p.accrued - rate * (p.changedAt - now) / 1000000\n\
+    subject_tokens = p.subjectAccrued - subject_rate * (p.changedAt - now) / 1000000\n\
+  else\n\
+    tokens = p.accrued + paid(base, p.safeRate, p.changedAt, now, opens, glide, over)\n\
+    subject_tokens = p.subjectAccrued\n\
+      + paid(subject_base, subject_safe, p.changedAt, now, 0, glide, over)\n\
+  end\n\
+  local state = p.state\n\
+  if probing then state = gliding and 'recovering' or 'half-open' end\n\
+  return {\n\
+    state = state,\n\
+    gliding = gliding,\n\
+    rate = rate,\n\
+    capacity = capacity,\n\
+    inFlightMax = cap,\n\
+    subjectRate = none and -1 or subject_rate,\n\
+    subjectCapacity = p.subjectCapacity,\n\
+    tokens = tokens,\n\
+    subjectTokens = subject_tokens,\n\
+    opens = opens,\n\
+    glide = glide,\n\
+  }\n\
+end\n\
+local TTL_MARGIN_MS = 1000\n\
+local TTL_MAX_MS = 315360000000\n\
+local function lowest_above_zero(...)\n\
+  local lowest = math.huge\n\
+  for _, rate in ipairs({ ... }) do\n\
+    if rate > 0 and rate < lowest then lowest = rate end\n\
+  end\n\
+  return lowest\n\
+end\n\
+local function ttl_ms(capacity, rate)\n\
+  if not (rate > 0) or rate == math.huge then return TTL_MAX_MS end\n\
+  return math.min(TTL_MAX_MS, math.ceil(capacity / rate * 1000) + TTL_MARGIN_MS)\n\
+end\n\
+local function bucket_ttl_ms(p)\n\
+  return ttl_ms(\n\
+    math.max(p.capacity, p.maxCapacity),\n\
+    lowest_above_zero(p.minRate, p.probeRate, p.safeRate, p.rate)\n\
+  )\n\
+end\n\
+local function subject_ttl_ms(p)\n\
+  if p.subjectRate < 0 then return 0 end\n\
+  local rate = p.subjectRate\n\
+  if p.subjectFollow == 1 then\n\
+    rate = rate * lowest_above_zero(p.minRate, p.safeRate, p.rate) / p.policyRate\n\
+  end\n\
+  return ttl_ms(p.subjectCapacity, rate)\n\
+end\n\
+local function kept_ms(kept, needed)\n\
+  if needed <= kept and kept <= 4 * needed then return kept, false end\n\
+  return math.min(TTL_MAX_MS, 2 * needed), needed > kept\n\
+end\n\
+local function in_force_text(p, e)\n\
+  return string.format(\n\
+    '1 %.0f %.0f %.0f %s %s %d %.17g %.17g %.17g %.17g %.17g',\n\
+    p.epoch, p.revision, p.generation, p.mode, e.state, e.gliding and 1 or 0,\n\
+    e.rate, e.capacity, e.inFlightMax, e.subjectRate, e.subjectCapacity\n\
+  )\n\
+end\n\
+local function view_of(p, now)\n\
+  local e = effective(p, now)\n\
+  local untl = e.glide\n\
+  if e.state == 'open' then untl = math.min(untl, e.opens) end\n\
+  local since = p.changedAt\n\
+  if e.state ~= 'open' then since = math.max(since, e.opens) end\n\
+  local half_open = e.state == 'half-open'\n\
+  return {\n\
+    code = MODES[p.mode] + 4 * STATES[e.state] + 16 * (p.subjectRules or 0),\n\
+    from = since,\n\
+    untl = e.gliding and 0 or untl,\n\
+    since = since,\n\
+    accrued = p.accrued,\n\
+    rate = e.rate,\n\
+    capacity = e.capacity,\n\
+    fullCapacity = p.capacity,\n\
+    floor = p.floor,\n\
+    reserveDefault = half_open and 0 or p.reserveDefault * e.capacity,\n\
+    reserveSheddable = half_open and 0 or p.reserveSheddable * e.capacity,\n\
+    ttlMs = p.keptMs,\n\
+    subjectSince = p.changedAt,\n\
+    subjectAccrued = p.subjectAccrued,\n\
+    subjectRate = e.subjectRate,\n\
+    subjectCapacity = e.subjectCapacity,\n\
+    subjectFloor = p.subjectFloor,\n\
+    subjectTtlMs = p.subjectKeptMs,\n\
+    openUntil = p.openUntil * 1000,\n\
+    probeRate = p.probeRate,\n\
+    tokens = e.tokens,\n\
+    subjectTokens = e.subjectTokens,\n\
+    text = in_force_text(p, e),\n\
+  }\n\
+end\n\
+local call = redis.call\n\
+local draws = #KEYS - 1\n\
+if draws < 1 or #ARGV ~= draws + 2 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one argument for each bucket')\n\
+end\n\
+local now, epoch = now_us(ARGV[1]), count(ARGV[2])\n\
+if not now or not epoch then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs is µs, or empty; epoch is a count')\n\
+end\n\
+local wants, backs = {}, {}\n\
+for i = 1, draws do\n\
+  local want, back = string.match(ARGV[2 + i], '^(%d+) (%d+)$')\n\
+  wants[i], backs[i] = count(want), count(back)\n\
+  if not wants[i] or not backs[i] then\n\
+    return redis.error_reply('FLYBALL_E_CALL_INVALID a draw is `<want> <back>`: ' .. string.sub(ARGV[2 + i], 1, 40))\n\
+  end\n\
+end\n\
+local p = read_params(KEYS[1])\n\
+if not p then return { 1, now, '' } end\n\
+local v = view_of(p, now)\n\
+local reply = { 0, now, v.text }\n\
+local mode, state = v.code % 4, math.floor(v.code / 4)\n\
+if mode < 2 or state == STATES['open'] or state == STATES['half-open'] or state > 3\n\
+  or p.algorithm and p.algorithm ~= '' and p.algorithm ~= 'token-bucket' then\n\
+  reply[1] = 1\n\
+  return reply\n\
+end\n\
+for i = 1, draws do\n\
+  local key, total = KEYS[1 + i], i == 1\n\
+  local clock = total and v.tokens or v.subjectTokens\n\
+  local most = total and v.capacity or v.subjectCapacity\n\
+  local floor = total and v.floor or v.subjectFloor\n\
+  local life = total and v.ttlMs or v.subjectTtlMs\n\
+  local kept = total and v.reserveDefault or 0\n\
+  local slack = 0.0000005 + (clock > 0 and clock or 0) * 4.4408920985006262e-16\n\
+  local given, left = 0, 0\n\
+  if total or v.subjectRate >= 0 then\n\
+    local base = clock - most\n\
+    if floor > base and floor <= clock + slack then base = floor end\n\
+    local mark = call('GET', key), base\n\
+    local moved = false\n\
+    if mark then\n\
+      mark = tonumber(mark)\n\
+      if not mark or mark > clock + slack then\n\
+        mark, moved = clock, true\n\
+      elseif backs[i] > 0 and p.epoch == epoch then\n\
+        mark = mark - backs[i]\n\
+        moved = true\n\
+      end\n\
+      if mark > base then base = mark end\n\
+    end\n\
+    left = clock - base\n\
+    given = math.max(0, math.min(wants[i], math.floor((left - kept) / 2 + slack)))\n\
+    base, left = base + given, left - given\n\
+    if moved or given > 0 then call('SET', key, string.format('%.17g', base), 'PX', life) end\n\
+  end\n\
+  reply[2 + 2 * i], reply[3 + 2 * i] = given, math.max(0, math.floor(left + slack))\n\
+end\n\
+return reply\n\
+",
+};
+
 /** Keys of `effective`, in order. */
 export type EffectiveKeys = [params: string];
 /** Arguments of `effective`, in order. */
@@ -1792,16 +2114,16 @@ return {\n\
 };
 
 /** Keys of `inflight`, in order. */
-export type InflightKeys = [params: string, shares: string];
+export type InflightKeys = [params: string, shares: string, slots: string];
 /** Arguments of `inflight`, in order. */
-export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptArg, reports: ScriptArg, fallback: ScriptArg];
+export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptArg, reports: ScriptArg, fallback: ScriptArg, exact: ScriptArg];
 /**
- * asks for this process's part of the in-flight cap, once a second and at a new revision. Max-min fair by need, in whole requests; what nobody needs is spread evenly, so one process alone has it all. A share is granted only from what others do not hold, so that shares never pass the cap; a dead process's lapses after 3 s.
- * Returns [nowUs, inForce, share, fair, processes, reporting]; a share of -1 is no cap; `fair` is what it gets once all others have asked again. O(p log p) in the live processes.
+ * asks for this process's part of the in-flight cap, once a second and at a new revision. Max-min fair by need, in whole requests; what nobody needs is spread evenly, so one process alone has it all. A share is granted only from what others do not hold, so that shares never pass the cap; a dead process's lapses after 3 s. A cap smaller than the fleet is kept place by place (slots), until it was large enough for 10 s. Shares and places count against one cap, so that a fleet changes from one to the other without passing it.
+ * Returns [nowUs, inForce, share, fair, processes, reporting, places]; a share of -1 is no cap; `fair` is what it gets once all others have asked again; `places` 1: take place by place. O(p log p) in the live processes.
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: 'db206212c69e632a82c2054e651c0e3b4fa58aa8',
+  sha: 'b604e0c23a469a59d4aa4362d9aa789dfb070554',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2052,12 +2374,13 @@ local function view_of(p, now)\n\
   }\n\
 end\n\
 local now = now_us(ARGV[1])\n\
-local process, need, reports = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '1'\n\
+local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'\n\
+local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'\n\
 if not now or process == '' or not need then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants process, and need of 0 or more')\n\
 end\n\
 need = math.ceil(need)\n\
-local LAPSE_US = 3000000\n\
+local LAPSE_US, STICK_US = 3000000, 10000000\n\
 local cap, text\n\
 local p = read_params(KEYS[1])\n\
 if p then\n\
@@ -2076,13 +2399,17 @@ else\n\
     .. ' ' .. subject_capacity\n\
 end\n\
 cap = math.floor(cap)\n\
-local all, names, held, processes = {}, {}, 0, 1\n\
+local all, names, held, processes, reporting, mine, placed_at = {}, {}, 0, 1, 0, 0, nil\n\
 local flat = redis.call('HGETALL', KEYS[2])\n\
 for i = 1, #flat, 2 do\n\
   local name = flat[i]\n\
-  local n, share, r, at = string.match(flat[i + 1], '^(%d+) (%-?%d+) ([01]) (%d+)$')\n\
+  local n, share, r, at = string.match(flat[i + 1], '^(%d+) (%-?%d+) ([012]) (%d+)$')\n\
   at = tonumber(at)\n\
-  if name ~= process then\n\
+  if name == ':places' then\n\
+    placed_at = tonumber(flat[i + 1])\n\
+  elseif name == process then\n\
+    if at and now - at < LAPSE_US then mine = math.max(0, tonumber(share)) end\n\
+  elseif name ~= ':sum' then\n\
     if not at or now - at >= LAPSE_US then\n\
       redis.call('HDEL', KEYS[2], name)\n\
     else\n\
@@ -2090,26 +2417,34 @@ for i = 1, #flat, 2 do\n\
         redis.call('HSET', KEYS[2], name, string.format('%s %s %s %.0f', n, share, r, now))\n\
       end\n\
       processes = processes + 1\n\
+      if r ~= '0' then\n\
+        reporting = reporting + 1\n\
+        held = held + math.max(0, tonumber(share))\n\
+      end\n\
       if r == '1' then\n\
         names[#names + 1] = name\n\
         all[name] = tonumber(n)\n\
-        held = held + math.max(0, tonumber(share))\n\
       end\n\
     end\n\
   end\n\
 end\n\
-local reporting = #names\n\
-local share, fair = -1, -1\n\
+local share, fair, places = -1, -1, false\n\
 if reports then\n\
   reporting = reporting + 1\n\
   if cap > 0 then\n\
+    if exact or not never and cap < reporting or placed_at and placed_at > now then\n\
+      placed_at = now\n\
+      redis.call('HSET', KEYS[2], ':places', string.format('%.0f', now))\n\
+    end\n\
+    places = not never and placed_at and now - placed_at < STICK_US\n\
+    local free = math.max(0, cap - redis.call('ZCOUNT', KEYS[3], '(' .. string.format('%.0f', now), '+inf'))\n\
     names[#names + 1] = process\n\
     all[process] = need\n\
     table.sort(names, function(a, b)\n\
       if all[a] ~= all[b] then return all[a] < all[b] end\n\
       return a < b\n\
     end)\n\
-    local left, parts = cap, {}\n\
+    local left, parts = free, {}\n\
     for i = 1, #names do\n\
       local part = math.min(all[names[i]], math.floor(left / (#names - i + 1)))\n\
       parts[i] = part\n\
@@ -2121,14 +2456,24 @@ if reports then\n\
       left = left - more\n\
       if names[i] == process then fair = parts[i] end\n\
     end\n\
-    share = math.max(0, math.min(fair, cap - held))\n\
+    share = math.max(0, math.min(fair, free - held))\n\
+    if by_place then\n\
+      share = math.min(mine, need)\n\
+      fair = share\n\
+    elseif places then\n\
+      share, fair = mine, mine\n\
+    end\n\
   end\n\
 end\n\
-redis.call('HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, share, reports and 1 or 0, now))\n\
+local as = by_place and 2 or reports and 1 or 0\n\
+redis.call(\n\
+  'HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, share, as, now),\n\
+  ':sum', string.format('%.0f %.0f', held + math.max(0, share), now)\n\
+)\n\
 redis.call('PEXPIRE', KEYS[2], 60000)\n\
 return {\n\
   string.format('%.0f', now), text, string.format('%.0f', share), string.format('%.0f', fair),\n\
-  string.format('%d', processes), string.format('%d', reporting),\n\
+  string.format('%d', processes), string.format('%d', reporting), places and '1' or '0',\n\
 }\n\
 ",
 };
@@ -4765,16 +5110,16 @@ return reply\n\
 };
 
 /** Keys of `slots`, in order. */
-export type SlotsKeys = [params: string, slots: string];
+export type SlotsKeys = [params: string, slots: string, shares: string];
 /** Arguments of `slots`, in order. */
 export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, ...id: ScriptArg[]];
 /**
- * holds or returns places under the in-flight cap, one by one: exact for caps smaller than the fleet. A slot is held for 5 s and renewed each second by its process; a dead holder's returns by time. An id is known to its holder only, so nobody returns another's. A denied call writes nothing.
+ * holds or returns places under the in-flight cap, one by one: exact for caps smaller than the fleet. A slot is held for 5 s and renewed each second by its process; a dead holder's returns by time. An id is known to its holder only, so nobody returns another's. What processes hold as shares counts too. A denied call writes nothing.
  * Returns [nowUs, cap, held, then 1 or 0 for each id: held (hold), was held (release)]; a cap of 0 is no cap. O(i log s) in the ids and the slots.
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: '6d2ada81cb318ca92c44f01f7022cf07f45d8af1',
+  sha: '9fb9f94bf4c5d3d55657177f5b1cf33cc659e675',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4979,6 +5324,8 @@ if op == 'hold' then\n\
   for i = 1, #ahead do call('ZADD', KEYS[2], until_us, ahead[i]) end\n\
 end\n\
 local held = call('ZCOUNT', KEYS[2], '(' .. text(now), '+inf')\n\
+local shares, at = string.match(op == 'hold' and call('HGET', KEYS[3], ':sum') or '', '^(%d+) (%d+)$')\n\
+local room = cap - (shares and now - tonumber(at) < 3000000 and tonumber(shares) or 0)\n\
 local wrote = false\n\
 for i = 4, #ARGV do\n\
   local id, done = ARGV[i], 0\n\
@@ -4991,7 +5338,7 @@ for i = 4, #ARGV do\n\
   else\n\
     local score = tonumber(call('ZSCORE', KEYS[2], id) or '')\n\
     local mine = score and score > now\n\
-    if mine or held < cap then\n\
+    if mine or held < room then\n\
       if not wrote then call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now)) end\n\
       call('ZADD', KEYS[2], until_us, id)\n\
       done, wrote = 1, true\n\
@@ -6173,7 +6520,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '737fbe5cc07d9df64d372bdc6ea9c876dd08d392',
+  sha: '80ac39a0a547fe4f72cb924268e5c2c3344d687a',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6622,6 +6969,7 @@ for i = 1, size do\n\
   local l = limiter_of(KEYS[2 * i - 1], KEYS[2 * i], terms)\n\
   if l.err then return l end\n\
   if l.managed and l.mode ~= 0 and (l.mode == 1) ~= (terms[3] == '1') then fits = false end\n\
+  l.apart = terms[3] == '2'\n\
   limiters[i], texts[i] = l, l.text\n\
 end\n\
 local reply = { 0, now, unpack(texts) }\n\
@@ -6639,7 +6987,7 @@ for set = 1, sets do\n\
     local l, at = limiters[i], size * (set + 1) + i\n\
     local answer = check(l, ARGV[3 + at], KEYS[at])\n\
     answers[i] = answer\n\
-    if answer.reason > 1 and l.mode ~= 1 or answer.reason == 8 then all = false end\n\
+    if answer.reason > 1 and l.mode ~= 1 and not l.apart or answer.reason == 8 then all = false end\n\
   end\n\
   for i = 1, size do\n\
     local l, answer = limiters[i], answers[i]\n\

@@ -34,6 +34,7 @@ import {
   slotsScript,
   topScript,
 } from './scripts.gen.js';
+import { subjectTakeCall } from './subject-call.js';
 import { fallbackText, takeCall, time } from './take-call.js';
 import { TOP_GROWN, TOP_SUBJECTS, TOP_TTL_MS } from './top-fields.js';
 
@@ -46,7 +47,8 @@ export const MAX_TAKES = 512;
 
 /** Decides up to 512 takes of one limiter in order, in one call. */
 export function take(redis: RedisClient, call: TakeCall): Promise<TakeReply> {
-  return runScript(redis, takeCall(call, takesCommands(redis)), readTakeReply);
+  const script = call.rules ? subjectTakeCall(call) : takeCall(call, takesCommands(redis));
+  return runScript(redis, script, readTakeReply);
 }
 
 /** Many take calls in one pipeline: healed from NOSCRIPT as one call is, each charged once. */
@@ -72,12 +74,19 @@ export function takeInMulti(call: TakeCall) {
 
 /** Asks for this process's share of the in-flight cap. */
 export async function inFlight(redis: RedisClient, call: InFlightCall): Promise<InFlightReply> {
-  const { keys, processId, need, reports, fallback } = call;
+  const { keys, processId, need, reports, byPlace, exact, fallback } = call;
   return readInFlightReply(
     await runScript(redis, {
       script: inflightScript,
-      keys: [keys.params, keys.inFlight],
-      args: [time(call.nowUs), processId, need, reports ? '1' : '0', fallbackText(fallback)],
+      keys: [keys.params, keys.inFlight, keys.slots],
+      args: [
+        time(call.nowUs),
+        processId,
+        need,
+        byPlace ? '2' : reports ? '1' : '0',
+        fallbackText(fallback),
+        exact === undefined ? '0' : exact ? '1' : '-',
+      ],
     }),
   );
 }
@@ -88,7 +97,7 @@ export async function slots(redis: RedisClient, call: SlotsCall): Promise<SlotsR
   return readSlotsReply(
     await runScript(redis, {
       script: slotsScript,
-      keys: [keys.params, keys.slots],
+      keys: [keys.params, keys.slots, keys.inFlight],
       args: [time(call.nowUs), fallbackText(fallback), op, ...ids],
     }),
   );

@@ -118,14 +118,14 @@ await takes('and going on from there', -3599.5, [
 await step(
   'in flight',
   inflightScript as never,
-  [keys.params, keys.inFlight],
-  [String(T0), 'p1', '3', '1', FALLBACK],
+  [keys.params, keys.inFlight, keys.slots],
+  [String(T0), 'p1', '3', '1', FALLBACK, '0'],
 );
 await step(
   'in flight, a second process',
   inflightScript as never,
-  [keys.params, keys.inFlight],
-  [String(T0 + S), 'p2', '5', '1', FALLBACK],
+  [keys.params, keys.inFlight, keys.slots],
+  [String(T0 + S), 'p2', '5', '1', FALLBACK, '0'],
 );
 await step(
   'effective in the glide',

@@ -16,7 +16,15 @@ async function fleet(cap: number) {
     { nowUs: T0 },
   );
   const ask = (processId: string, need: number, nowUs = T0, reports = true) =>
-    inFlight(fixture.redis, { keys, processId, need, reports, fallback: FALLBACK, nowUs });
+    inFlight(fixture.redis, {
+      keys,
+      processId,
+      need,
+      reports,
+      exact: false,
+      fallback: FALLBACK,
+      nowUs,
+    });
   return { keys, ask };
 }
 
