@@ -10,14 +10,11 @@ import {
   resolveRedis,
 } from '../redis/connect.js';
 import { startEmbeddedRedis } from '../redis/embedded.js';
-import { EVICTION_MEND, EVICTS, evictionRisk, infoField } from '../redis/eviction.js';
-import { masters } from '../redis/read-hashes.js';
 import type { DaemonConfig } from './config.js';
+import { watchEvictions } from './evictions.js';
 
 /** How often the connection to an embedded server is looked at. */
 const WATCH_MS = 1000;
-/** How often evictions are looked for. */
-const EVICTED_EVERY_MS = 10_000;
 
 export interface DaemonRedis {
   redis: RedisClient;
@@ -57,7 +54,7 @@ export async function openRedis(
       `Using Redis at ${redactUrl(target.url)}.`,
     );
   }
-  const stopLooking = await warnOfEviction(redis, log);
+  const stopLooking = await watchEvictions(redis, log);
   const stopWatching = revive === undefined ? () => {} : watchOver(redis, revive, log);
   return {
     redis,
@@ -93,41 +90,6 @@ function watchOver(redis: RedisClient, revive: () => Promise<void>, log: Logger)
   }, WATCH_MS);
   timer.unref();
   return () => clearInterval(timer);
-}
-
-/** Said at the start, and whenever a server has thrown keys away since: each is a limit that was forgotten. */
-async function warnOfEviction(redis: RedisClient, log: Logger): Promise<() => void> {
-  const evicted = new Map<string, number>();
-  async function look(first: boolean): Promise<void> {
-    for (const server of masters(redis)) {
-      const { host = '', port = '', path } = server.options;
-      const address = path ?? `${host}:${port}`;
-      const info = await server.info('memory', 'stats').catch(() => '');
-      if (first) warnOfPolicy(infoField(info, 'maxmemory_policy') ?? '', address, log);
-      const keys = Number(infoField(info, 'evicted_keys') ?? Number.NaN);
-      const before = evicted.get(address);
-      if (before !== undefined && keys > before) {
-        log.warn(
-          { event: 'redis_evicted', address, keys: keys - before },
-          `Redis at ${address} has evicted ${keys - before} keys: its memory is full, and limits may have been forgotten. Give it more, or another server to Flyball.`,
-        );
-      }
-      if (!Number.isNaN(keys)) evicted.set(address, keys);
-    }
-  }
-  await look(true);
-  const timer = setInterval(() => void look(false), EVICTED_EVERY_MS);
-  timer.unref();
-  return () => clearInterval(timer);
-}
-
-function warnOfPolicy(policy: string, address: string, log: Logger): void {
-  const risk = evictionRisk(policy);
-  if (risk === 'none') return;
-  log.warn(
-    { event: 'redis_eviction', policy, address },
-    `Redis evicts by ${policy}: ${EVICTS[risk]} can be thrown away when memory is short. ${EVICTION_MEND}`,
-  );
 }
 
 function pause(ms: number): Promise<false> {

@@ -86,7 +86,7 @@ describe('TLS', () => {
     const api = createLimiter({ name: 'api', rate: 10, deadlineMs: 2_000, onWarning: () => {} });
     try {
       await until('Redis decides', async () => (await api.peek()).source === 'unmanaged');
-      const { stdout } = await cli(['doctor'], { env: tlsEnv() });
+      const { stdout } = await cli(['doctor', tempFolder('none')], { env: tlsEnv() });
       expect(stdout).toMatch(/ok +topology +one server, 0 replicas/);
     } finally {
       await api.close();

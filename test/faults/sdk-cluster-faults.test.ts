@@ -95,7 +95,7 @@ test('C31: daemon and CLI work on three masters as on one server', async () => {
   const audit = await run('audit', 'refund');
   expect([audit.code, audit.stdout]).toEqual([0, expect.stringMatching(/33/)]);
   expect((await run('audit', 'verify', 'refund')).code).toBe(0);
-  const doctor = await run('doctor');
+  const doctor = await run('doctor', daemons.policies);
   expect(doctor.stdout).toMatch(
     /warn +topology +cluster of 3 masters and 1 replica, state ok, 16384 of 16384/,
   );

@@ -63,7 +63,7 @@ describe('the master is killed after writes that no replica has', () => {
     const closed = limiter(sentinel.url, { onRedisError: 'closed' });
     await setParams(admin, api, { rate: 0.001, capacity: 50 });
     await until('Redis decides', async () => (await api.peek()).source === 'redis');
-    expect((await cli(['doctor'], { env })).stdout).toMatch(
+    expect((await cli(['doctor', daemons.policies], { env })).stdout).toMatch(
       new RegExp(
         `ok +topology +Sentinel names 127\\.0\\.0\\.1:${before.port} as master of "${MASTER_NAME}"; 1 replica`,
       ),

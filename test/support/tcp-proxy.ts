@@ -5,6 +5,8 @@ export interface TcpProxy {
   readonly port: number;
   /** `hang`: accepts, and passes nothing on in either direction. `refuse`: closes at once. */
   mode: 'pass' | 'hang' | 'refuse';
+  /** Where new connections lead. */
+  targetPort: number;
   /** What passes is passed on so much later, in either direction. */
   delayMs: number;
   /** Cuts all connections. */
@@ -14,10 +16,10 @@ export interface TcpProxy {
 
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  const proxy = { mode: 'pass' as TcpProxy['mode'], delayMs: 0 };
+  const proxy = { mode: 'pass' as TcpProxy['mode'], targetPort, delayMs: 0 };
   const server = createServer((inside) => {
     if (proxy.mode === 'refuse') return void inside.destroy();
-    const outside = tcpConnect(targetPort, '127.0.0.1');
+    const outside = tcpConnect(proxy.targetPort, '127.0.0.1');
     for (const [from, to] of [
       [inside, outside],
       [outside, inside],
