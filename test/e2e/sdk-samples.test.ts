@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { manualClock } from '../../src/clock.js';
 import type { Decision } from '../../src/enforce/decision.js';
-import type { Link } from '../../src/enforce/link.js';
+import { createLink, type Link } from '../../src/enforce/link.js';
 import { createSamples } from '../../src/enforce/samples.js';
 import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
 import { type LimiterKeys, limiterKeys } from '../../src/redis/keys.js';
@@ -143,14 +143,16 @@ test('a wrong ratio or length is said with what is allowed', async () => {
   }
 });
 
+const DIRECT = { up: true, within: (_at: number, call: () => unknown) => call() } as Link;
+
 /** One process's samples, at a virtual time, on the real server. */
-function sampler(random: () => number = Math.random, redis = admin) {
+function sampler(random: () => number = Math.random, redis = admin, link: Link = DIRECT) {
   const keys = limiterKeys({ name: `sampler-${++count}` });
   const clock = manualClock();
   const warned: string[] = [];
   const samples = createSamples({
     redis,
-    link: () => ({ up: true, within: (_at: number, call: () => unknown) => call() }) as Link,
+    link: () => link,
     finder: { keys, find: async () => keys },
     time: { nowMs: () => clock.nowMs(), learn() {}, forget() {}, latestAt: () => null },
     clock,
@@ -276,14 +278,24 @@ test('a long subject is cut; an answer that is none ends the sampling', async ()
   expect(warned).toEqual([]);
 });
 
-test('a user without the right samples nothing, and the operator is told which file has it', async () => {
+test('a user without the right samples nothing, is told which file has it, and goes on with Redis', async () => {
   await admin.call('ACL', 'SETUSER', 'blind', 'on', '>pass', '~*', '+@all', '-hgetall');
   const blind = server.client({ username: 'blind', password: 'pass' });
-  const { samples, ask, warned } = sampler(Math.random, blind);
+  await blind.ping();
+  const link = createLink({
+    redis: blind,
+    deadlineMs: 10_000,
+    clock: manualClock(),
+    probe: () => blind.ping(),
+    onEvent: () => {},
+  });
+  const { samples, ask, warned } = sampler(Math.random, blind, link);
   await ask('a', 1, 60_000);
-  await samples.beat();
+  for (let beat = 0; beat < 6; beat++) await samples.beat();
   expect(samples.asked).toBe(false);
-  expect(warned).toEqual([
-    expect.stringMatching(/^FLYBALL_W_TAIL_REFUSED .*NOPERM.*deploy\/redis\/users\.acl/),
-  ]);
+  // Said once a minute by a limiter; here by each beat.
+  expect(warned).toHaveLength(6);
+  expect(warned[0]).toMatch(/^FLYBALL_W_TAIL_REFUSED .*NOPERM.*deploy\/redis\/users\.acl/);
+  expect(link.up).toBe(true);
+  link.close();
 });

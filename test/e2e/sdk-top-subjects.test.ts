@@ -93,6 +93,26 @@ test('in shadow mode those are denied who would have been; switched off nothing 
   expect(await admin.keys('*{top-off}:top:*')).toEqual([]);
 });
 
+test('a service without the right goes on deciding, and the operator is told', async () => {
+  const name = 'top-refused';
+  await setParams(admin, { name }, { rate: 10, capacity: 10 });
+  await admin.call('ACL', 'SETUSER', 'old', 'on', '>pass', '~*', '+@all', '-hincrbyfloat');
+  const told: string[] = [];
+  const redis = server.client({ username: 'old', password: 'pass' });
+  const api = limiter(name, {
+    redis,
+    onWarning: ({ code, message }) => told.push(`${code} ${message}`),
+  });
+  expect(await api.take('user:1')).toMatchObject({ allowed: true, source: 'redis' });
+  await api.close();
+  expect(told.filter((each) => each.startsWith('FLYBALL_W_TOP_REFUSED'))).toEqual([
+    expect.stringMatching(
+      /can't run this command.*deploy\/redis\/users\.acl, or set topSubjects: false/,
+    ),
+  ]);
+  expect((await top(name)).seen).toBe(0);
+});
+
 test('under load an even sample stands for all, and that is told', async () => {
   const name = 'top-load';
   await setParams(admin, { name }, { rate: 1e6, capacity: 1e6 });
