@@ -7,7 +7,8 @@
 --   nowUs       empty: Redis TIME; tests pass a time
 --   chargeByUs  latest Redis time (µs) at which this call may charge; empty: any; 0: never, only learn the time
 --   limiters    how many limiters a set has, 1 to 16
---   terms...    of each limiter: `1` if its keys are the shadow's, else `0`, and numbers for missing params; then
+--   terms...    of each limiter: `1` if its keys are the shadow's, `2` if they are since a rollout has not reached the
+--               take, which denies nobody either, else `0`, and numbers for missing params; then
 --               for each set of takes, of each limiter: `<cost>`, `<cost> critical` or `<cost> sheddable`
 -- RETURNS: [status, nowUs, inForce of each limiter, then reason, remaining, retryAfterMs of each take]
 -- TIME: once, unless nowUs is given
@@ -142,6 +143,7 @@ for i = 1, size do
   -- Numbers for missing params that cannot be read: an error reply instead of a limiter.
   if l.err then return l end
   if l.managed and l.mode ~= 0 and (l.mode == 1) ~= (terms[3] == '1') then fits = false end
+  l.apart = terms[3] == '2'
   limiters[i], texts[i] = l, l.text
 end
 local reply = { 0, now, unpack(texts) }
@@ -160,7 +162,7 @@ for set = 1, sets do
     local l, at = limiters[i], size * (set + 1) + i
     local answer = check(l, ARGV[3 + at], KEYS[at])
     answers[i] = answer
-    if answer.reason > 1 and l.mode ~= 1 or answer.reason == 8 then all = false end
+    if answer.reason > 1 and l.mode ~= 1 and not l.apart or answer.reason == 8 then all = false end
   end
   for i = 1, size do
     local l, answer = limiters[i], answers[i]

@@ -29,8 +29,17 @@ export interface RolloutOptions {
   finish: Finish;
 }
 
+/** The steps of a take that a rollout may not have reached, for who decides several limiters at once. */
+export interface RolloutDecider extends Decider {
+  reaches(subject: string | null): boolean;
+  readonly apart: {
+    fromRedis(answer: TakeAnswer, inForce: InForce, wish: TakeWish, nowMs: number): Decision;
+    unknown(wish: TakeWish, nowMs: number): Decision;
+  };
+}
+
 /** `enforced` for whom the rollout has reached; without a rollout it costs one comparison. */
-export function withRollout(enforced: Decider, options: RolloutOptions): Decider {
+export function withRollout(enforced: Decider, options: RolloutOptions): RolloutDecider {
   const { adopted, taker, link, view, recorder, stats, clock, finish } = options;
 
   function decide(wish: TakeWish): Promise<Decision> {
@@ -46,8 +55,7 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Decider
     const decision = await enforced.decide(wish);
     if (decision.allowed) return decision;
     await known;
-    const reached = adopted.rollout?.reaches(wish.subject) ?? true;
-    if (reached) return decision;
+    if (reaches(wish.subject)) return decision;
     const { reason, remaining, retryAfterMs } = decision;
     return build(wish, false, reason, remaining, retryAfterMs, decision, clock.monotonicMs());
   }
@@ -82,7 +90,7 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Decider
     inForce: InForce,
     wish: TakeWish,
     nowMs: number,
-    reply: TakeReply | null | undefined,
+    reply: TakeReply | null = null,
   ): Decision {
     const { cost, subject } = wish;
     // A person's word on one subject waits for no rollout.
@@ -152,11 +160,15 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Decider
     return decision;
   }
 
+  const reaches = (subject: string | null) => adopted.rollout?.reaches(subject) ?? true;
+
   return {
     decide,
     steps: enforced.steps,
+    reaches,
+    apart: { fromRedis, unknown },
     peek(subject, onRedisError) {
-      if (adopted.rollout?.reaches(subject) ?? true) return enforced.peek(subject, onRedisError);
+      if (reaches(subject)) return enforced.peek(subject, onRedisError);
       const wish: TakeWish = { ...PEEK, subject, onRedisError };
       const nowMs = clock.monotonicMs();
       return link.up ? ask(wish, nowMs, false) : Promise.resolve(unknown(wish, nowMs));

@@ -32,7 +32,10 @@ interface Asked {
   answered(answer: SetAnswer | null): void;
 }
 
-export function createSetAsker(members: readonly LimiterParts[], deadlineMs: number): SetAsker {
+export function createSetAsker(
+  members: readonly (LimiterParts & { readonly apart?: boolean })[],
+  deadlineMs: number,
+): SetAsker {
   const lead = members[0]!;
   const { clock } = lead;
   const most = Math.floor(MAX_TAKES / members.length);
@@ -90,10 +93,11 @@ export function createSetAsker(members: readonly LimiterParts[], deadlineMs: num
     const sentMs = clock.monotonicMs();
     for (const { stats } of members) stats.calls += 1;
     const reply = await together(lead.redis, {
-      limiters: members.map(({ view }, i) => ({
+      limiters: members.map(({ view, apart = false }, i) => ({
         keys: keys[i]!,
         fallback: view.fallback(),
         shadow: shadow[i]!,
+        apart,
       })),
       sets,
       chargeByUs,

@@ -4,6 +4,7 @@ import { Decision } from './decision.js';
 import type { Slot } from './in-flight.js';
 import type { LimiterParts } from './limiter-parts.js';
 import type { TakeWish } from './pending-take.js';
+import type { Member } from './take-all-apart.js';
 
 /** What one limiter of a set holds and says while the others are asked. */
 export interface Held {
@@ -32,7 +33,7 @@ export async function placeOf(
 
 /** What Redis said of this limiter; `all`: every limiter of the set admits. */
 export function verdictOf(
-  member: LimiterParts,
+  member: Member,
   wish: TakeWish,
   held: Held,
   said: { answer: TakeAnswer; inForce: InForce; all: boolean; startedMs: number },
@@ -40,12 +41,12 @@ export function verdictOf(
   const { answer, inForce, all, startedMs } = said;
   const { view, denials, decider, clock } = member;
   if (!answer.allowed && inForce === view.current) denials.learn(wish, answer, inForce, startedMs);
-  if (!all && (answer.allowed || inForce.mode === 'shadow')) {
+  if (!all && (answer.allowed || inForce.mode === 'shadow' || member.apart)) {
     return bystander(member, held, {
       ...inForce,
       ...answer,
       wouldAllow: answer.allowed,
-      source: inForce.managed ? 'redis' : 'unmanaged',
+      source: member.apart ? 'shadow' : inForce.managed ? 'redis' : 'unmanaged',
       subject: wish.subject,
     });
   }

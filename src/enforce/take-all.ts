@@ -5,7 +5,8 @@ import { Decision, FlyballDeniedError } from './decision.js';
 import type { Limiter } from './limiter.js';
 import type { TakeWish } from './pending-take.js';
 import { codeOf, outcomeOf } from './recorder.js';
-import { createSetAsker, type SetAnswer } from './take-all-asker.js';
+import { createTeams, type Member } from './take-all-apart.js';
+import type { SetAnswer } from './take-all-asker.js';
 import {
   checkMembers,
   readWishes,
@@ -46,9 +47,9 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
   const names = members.map(({ resolved }) => resolved.name);
   const { clock } = members[0]!;
   const deadlineMs = Math.min(...members.map((each) => each.deadlineMs));
-  const asker = createSetAsker(members, deadlineMs);
+  const teams = createTeams(members, deadlineMs);
 
-  function release(held: readonly (Held | Decision)[]): void {
+  function release(members: readonly Member[], held: readonly (Held | Decision)[]): void {
     for (const [i, each] of held.entries()) {
       if (!(each instanceof Decision) && each.slot) members[i]!.inFlight.release(each.slot);
     }
@@ -56,6 +57,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
 
   async function decide(wishes: TakeWish[], signal?: AbortSignal): Promise<TakeAllDecision> {
     const startedMs = clock.monotonicMs();
+    const { members, asker } = teams.of(wishes);
     const known = members.map(({ link, denials, decider }, i) => {
       const denial = link.up ? denials.find(wishes[i]!, startedMs) : null;
       return denial && decider.steps.repeated(denial, wishes[i]!);
@@ -67,7 +69,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
     );
     const refused = places.map((each) => (each instanceof Decision ? each : null));
     if (refused.some(Boolean)) {
-      release(places);
+      release(members, places);
       return conclude(refused, wishes, startedMs);
     }
     const held = places as Held[];
@@ -77,18 +79,24 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
       const bad = answer?.answers.findIndex(({ reason }) => reason === 'bad_cost') ?? -1;
       if (bad >= 0) throw costRefused(wishes[bad]!.cost);
       const decisions = answer
-        ? byRedis(wishes, held, answer, startedMs)
-        : withoutRedis(wishes, held);
+        ? byRedis(members, wishes, held, answer, startedMs)
+        : withoutRedis(members, wishes, held);
       return conclude(decisions, wishes, startedMs);
     } catch (error) {
-      release(held);
+      release(members, held);
       throw error;
     }
   }
 
-  function byRedis(wishes: TakeWish[], held: Held[], said: SetAnswer, startedMs: number) {
+  function byRedis(
+    members: readonly Member[],
+    wishes: TakeWish[],
+    held: Held[],
+    said: SetAnswer,
+    startedMs: number,
+  ) {
     const all = said.answers.every(
-      ({ allowed }, i) => allowed || said.inForce[i]!.mode === 'shadow',
+      ({ allowed }, i) => allowed || said.inForce[i]!.mode === 'shadow' || members[i]!.apart,
     );
     return members.map((member, i) => {
       const [answer, inForce] = [said.answers[i]!, said.inForce[i]!];
@@ -98,7 +106,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
   }
 
   /** Each by its own choice of what to do then; what one process has taken here is given back if another denies. */
-  function withoutRedis(wishes: TakeWish[], held: Held[]): Decision[] {
+  function withoutRedis(members: readonly Member[], wishes: TakeWish[], held: Held[]): Decision[] {
     const alone = members.map((member, i) =>
       member.decider.steps.without(wishes[i]!, held[i]!.slot),
     );
@@ -167,7 +175,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
       }
     },
     async ready() {
-      const fault = await asker.fault();
+      const fault = await teams.whole.asker.fault();
       if (fault) throw fault;
     },
   };

@@ -16,6 +16,8 @@ export interface TogetherLimiter {
   fallback: FallbackNumbers;
   /** Use the shadow's buckets; the script refuses (`status: 'mode'`) when params say otherwise. */
   shadow: boolean;
+  /** A rollout has not reached the takes: `keys` name the shadow's buckets, and it denies nobody. */
+  apart?: boolean;
 }
 
 export interface TogetherCall {
@@ -43,8 +45,8 @@ const STATUS = ['ok', 'late', 'mode'] as const;
 export async function together(redis: RedisClient, call: TogetherCall): Promise<TogetherReply> {
   const { limiters, sets, chargeByUs } = call;
   const keys = limiters.flatMap(({ keys, shadow }) => [keys.params, totalOf(keys, shadow)]);
-  const terms = limiters.flatMap(({ shadow, fallback }) => [
-    shadow ? '1' : '0',
+  const terms = limiters.flatMap(({ shadow, apart, fallback }) => [
+    shadow ? '1' : apart ? '2' : '0',
     fallbackText(fallback),
   ]);
   for (const takes of sets) {

@@ -34,7 +34,7 @@ afterEach(async () => {
 function limiter(options: Partial<LimiterOptions> = {}) {
   const made = createLimiter({
     ...address,
-    url: server.url,
+    ...(options.redis ? {} : { url: server.url }),
     deadlineMs: 2_000,
     denyCache: false,
     topSubjects: false,
@@ -203,59 +203,6 @@ async function everything(): Promise<Record<string, string>> {
   const dumps = await Promise.all(names.map((name) => admin.dumpBuffer(name)));
   return Object.fromEntries(names.map((name, i) => [name, dumps[i]!.toString('hex')]));
 }
-
-test('what does not count goes back to the bucket it came from, and so does a refund', async () => {
-  await setParams(admin, address, {
-    ...STILL,
-    capacity: 1,
-    terms: '{"count":"failures"}',
-    rollout: rollout(0, { subjects: ['user:42'] }),
-  });
-  const api = limiter();
-  await api.ready();
-  const good = await api.take('user:7');
-  good.done('ok');
-  await until('it has gone back', async () => (await api.peek('user:7')).remaining === 1);
-  const again = await api.take('user:7');
-  expect(again.wouldAllow).toBe(true);
-  expect(await api.refund(again.id!)).toEqual({ refunded: true });
-  expect((await api.take('user:7')).wouldAllow).toBe(true);
-  expect((await api.take('user:7')).wouldAllow).toBe(false);
-  expect(await admin.exists(keys.bucket)).toBe(0);
-});
-
-test('a person who blocks one subject is obeyed, whomever the rollout has reached', async () => {
-  await seedLimiter(admin, address, { mode: 'recommend', rollout: rollout(0) });
-  const api = limiter();
-  await api.ready();
-  expect((await api.take('user:7')).source).toBe('shadow');
-  const { code } = await run('subject checkout user:7 --block --for 1h --reason abuse --yes');
-  expect(code).toBe(0);
-  await until('it is seen', async () => (await api.take('user:7')).reason === 'blocked');
-  expect(await api.take('user:7')).toMatchObject({ allowed: false, source: 'redis' });
-  expect(await api.take('user:8')).toMatchObject({ allowed: true, source: 'shadow' });
-  expect(await admin.exists(keys.bucket, keys.subjectBucket('user:8'))).toBe(0);
-});
-
-test('the in-flight cap binds and counts whom it has reached alone', async () => {
-  await setParams(admin, address, {
-    ...STILL,
-    capacity: 1000,
-    inFlightMax: 1,
-    rollout: rollout(0, { subjects: ['user:42'] }),
-  });
-  const api = limiter({ completions: true });
-  await api.ready();
-  await until('the share is known', () => api.stats().share === 1);
-  const apart = await Promise.all([1, 2, 3].map(() => api.take('user:7')));
-  expect(apart.map(({ allowed }) => allowed)).toEqual([true, true, true]);
-  expect(api.stats().inFlight).toBe(0);
-  const first = await api.take('user:42');
-  expect(first.allowed).toBe(true);
-  expect(await api.take('user:42')).toMatchObject({ allowed: false, reason: 'in_flight' });
-  for (const decision of [...apart, first]) decision.done('ok');
-  expect((await api.take('user:42')).allowed).toBe(true);
-});
 
 test.each(['sliding-log', 'sliding-counter', 'fixed-window', 'leaky-bucket'] as const)(
   '%s: the others are in shadow there too, and wait for nothing',
