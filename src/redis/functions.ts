@@ -7,8 +7,10 @@ import {
   effectiveScript,
   inflightScript,
   logScript,
+  outcomeScript,
   paceScript,
   refundScript,
+  subjectsScript,
   takeScript,
   togetherScript,
   topScript,
@@ -18,6 +20,7 @@ import {
 /** Nothing that changes what is in force: a service has no need of it. */
 const HOT = [
   takeScript,
+  subjectsScript,
   togetherScript,
   logScript,
   counterScript,
@@ -26,6 +29,7 @@ const HOT = [
   refundScript,
   inflightScript,
   topScript,
+  outcomeScript,
   effectiveScript,
 ];
 const READ_ONLY: readonly string[] = [effectiveScript.name];
