@@ -13,7 +13,7 @@ interface Marked {
   [VISIT]?: Visit;
 }
 type MarkedResponse = ServerResponse & Marked;
-type MarkedSocket = Socket & { [UNDER_WAY]?: Set<Visit>; [TIMED_OUT]?: boolean };
+type MarkedSocket = Socket & { [UNDER_WAY]?: Visit | null; [TIMED_OUT]?: boolean };
 
 /** The limiters that a request has met form a chain, the newest first. */
 export class Visit {
@@ -22,7 +22,10 @@ export class Visit {
   decision: TakeDecision | null = null;
   /** Header fields of its answer, with those of the earlier limiters. */
   fields: Readonly<Record<string, string>> = NONE;
+  /** While under way it stands in a list of its socket: a pipeline has several. */
   #socket: MarkedSocket | null = null;
+  #before: Visit | null = null;
+  #after: Visit | null = null;
 
   constructor(limiter: Limiter, earlier: Visit | null) {
     this.limiter = limiter;
@@ -53,14 +56,16 @@ export class Visit {
 
   /** A pipelined answer is not told when its client leaves, and a hijacked one never: the socket always is. */
   follow(socket: MarkedSocket): void {
-    let underWay = socket[UNDER_WAY];
-    if (underWay === undefined) {
-      underWay = socket[UNDER_WAY] = new Set();
+    const first = socket[UNDER_WAY];
+    if (first === undefined) {
       socket.on('close', socketClosed);
       socket.on('timeout', socketTimedOut);
+    } else if (first !== null) {
+      first.#before = this;
+      this.#after = first;
     }
     socket[TIMED_OUT] = false;
-    underWay.add(this);
+    socket[UNDER_WAY] = this;
     this.#socket = socket;
   }
 
@@ -69,7 +74,12 @@ export class Visit {
   }
 
   #forget(): void {
-    this.#socket?.[UNDER_WAY]?.delete(this);
+    const socket = this.#socket;
+    if (socket === null) return;
+    if (this.#before === null) socket[UNDER_WAY] = this.#after;
+    else this.#before.#after = this.#after;
+    if (this.#after !== null) this.#after.#before = this.#before;
+    this.#socket = this.#before = this.#after = null;
   }
 }
 
@@ -107,6 +117,8 @@ export function watchResponse(res: MarkedResponse, visit: Visit): void {
 
 function finished(this: MarkedResponse): void {
   const visit = this[VISIT];
+  // Its close has nothing to add.
+  this[VISIT] = undefined;
   // HTTP/2 finishes an answer that was cut off, too.
   if (!this.writableEnded) visit?.end('cancelled');
   else if (this.statusCode >= 500) visit?.end('failed', `HTTP_${this.statusCode}`);
@@ -122,7 +134,7 @@ function cutOff(visit: Visit | undefined): void {
 }
 
 function socketClosed(this: MarkedSocket): void {
-  for (const visit of this[UNDER_WAY] ?? []) cutOff(visit);
+  for (let visit = this[UNDER_WAY]; visit; visit = this[UNDER_WAY]) cutOff(visit);
 }
 
 /** The server's own listener destroys the socket, unless the service does something about it. */
