@@ -73,11 +73,11 @@ test('what only some need is an optional peer, and stands among what tests need'
 });
 
 test('the SDK and every middleware load without any of them', () => {
-  const script = `for (const part of ['flyball', ...['express', 'fastify', 'hono', 'http', 'metrics', 'testing', 'daemon'].map((one) => 'flyball/' + one)])
+  const script = `for (const part of ['flyball', ...['express', 'fastify', 'hono', 'http', 'metrics', 'protect', 'testing', 'daemon'].map((one) => 'flyball/' + one)])
     console.log(part, Object.keys(await import(part)).length > 0);`;
   const { stdout, stderr } = node('--input-type=module', '-e', script);
   expect(stderr).toBe('');
-  expect(stdout.match(/true/g)).toHaveLength(8);
+  expect(stdout.match(/true/g)).toHaveLength(9);
 });
 
 test('without pg a PostgreSQL signal is missing, and says what to install', () => {

@@ -91,6 +91,20 @@ test('all admit and all are charged; one denies and none is', async () => {
   expect(both.decisions.user).toMatchObject({ allowed: false, reason: 'subject' });
 });
 
+test('a refund gives back what each of them took', async () => {
+  const [a, b] = await limiters({ a: { ...SLOW, capacity: 9 }, b: { ...SLOW, capacity: 9 } });
+  const set = takeAll([a!, b!]);
+  const decision = await set.take({ b: { cost: 4 } });
+  expect([await left(a!), await left(b!)]).toEqual([8, 5]);
+  expect(await decision.refund()).toMatchObject({ refunded: true });
+  expect([await left(a!), await left(b!)]).toEqual([9, 9]);
+  expect(await decision.refund()).toMatchObject({ refunded: false });
+  await set.take({ b: { cost: 9 } });
+  const denied = await set.take();
+  expect(await denied.refund()).toMatchObject({ refunded: false });
+  expect([await left(a!), await left(b!)]).toEqual([8, 0]);
+});
+
 test('takes of one turn go in one call, and equal takes one after another', async () => {
   const [a, b] = await limiters({ a: { ...SLOW, capacity: 50 }, b: { ...SLOW, capacity: 7 } });
   const set = takeAll([a!, b!]);

@@ -3,6 +3,7 @@ import { Cluster } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { heartbeat, inFlight, lease, note, take, takePipelined } from '../../src/redis/scripts.js';
+import { together } from '../../src/redis/together.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { changeParams, seedParams, storedParams, testEntry } from '../support/seed-params.js';
 import { FALLBACK } from './fixture.js';
@@ -65,3 +66,29 @@ test.each([{ name: 'alone' }, { name: 'member', group: 'team' }])(
     expect(await note(cluster, { keys, entry })).toMatchObject({ status: 'ok' });
   },
 );
+
+test('C31: sets of takes of one group, 1000 subjects; two tags are refused by Redis itself', async () => {
+  const limiters = ['total', 'tenant'].map((name) => ({
+    keys: limiterKeys({ name, group: 'shop' }),
+    fallback: FALLBACK,
+    shadow: false,
+  }));
+  for (const { keys } of limiters) {
+    await seedParams(cluster, keys, { subjectRate: 1, subjectCapacity: 2, capacity: 1000 });
+  }
+  const take = (subject: string) => ({ subject, cost: 1, priority: 'default' as const });
+  let admitted = 0;
+  for (let from = 0; from < 1000; from += 250) {
+    const sets = Array.from({ length: 250 }, (_, i) => [
+      take(`{}${from + i}`),
+      take(`é${(from + i) * 7919}}{`),
+    ]);
+    const reply = await together(cluster, { limiters, sets, chargeByUs: 'any' });
+    admitted += reply.sets.filter((set) => set.every(({ allowed }) => allowed)).length;
+  }
+  expect(admitted).toBe(1000);
+  const apart = [limiters[0]!, { ...limiters[1]!, keys: limiterKeys({ name: 'alone' }) }];
+  const sets = [[take('a'), take('b')]];
+  const call = together(cluster, { limiters: apart, sets, chargeByUs: 'any' });
+  await expect(call).rejects.toThrow('CROSSSLOT');
+});
