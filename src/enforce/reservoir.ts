@@ -15,8 +15,9 @@ export interface Reservoir {
 
 /** Keeps an even sample by skips (Li's algorithm L): past the first `MOST_READ`, most offers only count. */
 export function createReservoir(random: () => number = Math.random): Reservoir {
-  const subjects = new Array<string>(MOST_READ).fill('');
-  const weights = new Float64Array(MOST_READ);
+  // Made by the first offer: many limiters have no subjects.
+  let subjects: string[] = [];
+  let weights = new Float64Array(0);
   let seen = 0;
   /** Position of the next offer that is kept, once it is full. */
   let next = MOST_READ;
@@ -33,6 +34,10 @@ export function createReservoir(random: () => number = Math.random): Reservoir {
   return {
     offer(subject, weight) {
       const at = seen++;
+      if (subjects.length === 0) {
+        subjects = new Array<string>(MOST_READ).fill('');
+        weights = new Float64Array(MOST_READ);
+      }
       if (at >= MOST_READ && at < next) return;
       const place = at < MOST_READ ? at : Math.floor(random() * MOST_READ);
       subjects[place] = subject;
