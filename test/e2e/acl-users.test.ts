@@ -115,6 +115,10 @@ describe.each([
     expect(await inScript(service, 'PEXPIRE', keys.inFlight, 1000)).toBe('ok');
     expect(await tried(service, 'HINCRBY', keys.telemetry(1), 'ok', 1)).toBe('ok');
     expect(await tried(service, 'PEXPIRE', keys.telemetry(1), 1000)).toBe('ok');
+    // Which limiters there are, for routes.
+    expect(await tried(service, 'HGETALL', fleetKeys().limiters)).toBe('ok');
+    expect(await tried(service, 'HMGET', keys.params, 'terms', 'rollout')).toBe('ok');
+    expect(await tried(service, 'HSET', fleetKeys().limiters, 'x', '')).toBe('refused');
   });
 
   test('cannot write params, audit, lease, state, policy, status, directly or in a script', async () => {

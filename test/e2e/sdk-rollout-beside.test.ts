@@ -1,6 +1,9 @@
 /** A rollout beside what else a limiter does: the in-flight cap, refunds, a block of one subject, takes of several limiters. */
+import type { AddressInfo } from 'node:net';
+import express from 'express';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { flyball } from '../../src/enforce/middleware/express.js';
 import { createLimiter, type LimiterOptions, takeAll } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
@@ -146,4 +149,35 @@ test('the in-flight cap binds and counts whom it has reached alone', async () =>
   expect(await api.take('user:42')).toMatchObject({ allowed: false, reason: 'in_flight' });
   for (const decision of [...apart, first]) decision.done('ok');
   expect((await api.take('user:42')).allowed).toBe(true);
+});
+
+test('C99: an answer in shadow is untouched, one that is enforced tells its limit', async () => {
+  await setParams(admin, address, {
+    ...STILL,
+    subject: 'user:{userId}',
+    subjectRate: 0.001,
+    subjectCapacity: 1,
+    rollout: rollout(0, { subjects: ['user:42'] }),
+  });
+  const app = express();
+  app.disable('x-powered-by');
+  const attributes = (req: express.Request) => ({ userId: req.get('x-user') });
+  app.use(flyball<express.Request>(limiter(), { attributes, legacyHeaders: true }));
+  app.get('/', (_req, res) => void res.send('hello'));
+  const http = app.listen(0, '127.0.0.1');
+  await new Promise((ok) => http.once('listening', ok));
+  closing.push(() => {
+    http.closeAllConnections();
+    return new Promise((ok) => http.close(ok));
+  });
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const get = async (user: string) => {
+    const { status, headers } = await fetch(url, { headers: { 'x-user': user } });
+    return { status, limits: [...headers.keys()].filter((name) => /ratelimit|retry/.test(name)) };
+  };
+  for (let i = 0; i < 3; i++) expect(await get('7')).toEqual({ status: 200, limits: [] });
+  const mine = await get('42');
+  expect(mine.status).toBe(200);
+  expect(mine.limits).toContain('ratelimit');
+  expect(await get('42')).toMatchObject({ status: 429 });
 });
