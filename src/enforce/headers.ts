@@ -78,10 +78,13 @@ export function fieldsOf(
   options: HeaderOptions,
 ): Record<string, string> {
   const { allowed, limit, subject } = decision;
-  const hasOwn = own !== null && subject !== null;
+  // More left than its bucket can hold: this subject has numbers of its own, which are not known here.
+  const hasOwn = own !== null && subject !== null && !(allowed && decision.remaining > own.quota);
   const shown = hasOwn && (allowed || limit === 'subject' || limit === 'cost') ? own : total;
   // What a denied client may use now is nothing, whatever the other bucket holds.
-  const remaining = limit === 'in_flight' ? 0 : whole(Math.floor(decision.remaining));
+  const left = limit === 'in_flight' ? 0 : whole(Math.floor(decision.remaining));
+  // The numbers may have changed since they were decided by.
+  const remaining = Math.min(left, shown.quota);
   const resetS = allowed ? secondsToUse(shown, remaining) : retrySeconds(decision);
   const item = `${shown.name};r=${remaining}`;
   const headers: Record<string, string> = {

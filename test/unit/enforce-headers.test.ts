@@ -210,3 +210,14 @@ test('the body says the wait of the header when it is given', () => {
     detail: expect.stringContaining('Try again in 2 s.'),
   });
 });
+
+test('a subject with numbers of its own is not told those of the others; r never passes q', () => {
+  const numbers = { ...NUMBERS, subjectRate: 5, subjectCapacity: 10 };
+  const rich = decision({ allowed: true, limit: null, remaining: 150, subject: 'user:ada' });
+  expect(headersOf('a', rich, numbers)).toEqual({
+    'RateLimit-Policy': '"a";q=200;w=2',
+    RateLimit: '"a";r=150;t=2',
+  });
+  const cut = decision({ allowed: true, limit: null, remaining: 180 });
+  expect(headersOf('a', cut, { ...NUMBERS, capacity: 100 }).RateLimit).toBe('"a";r=100;t=1');
+});
