@@ -9,6 +9,7 @@ import {
 } from '../../src/index.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
+import { startProxy } from '../support/tcp-proxy.js';
 
 let server: TestRedis;
 let admin: Redis;
@@ -105,6 +106,55 @@ test('a killed Redis: local at once, and Redis again by itself after its return'
   expect(api.numbers()).toMatchObject({ rate: 1, capacity: 50 });
   await setParams(admin, api, { rate: 1, capacity: 30 });
   expect((await api.take()).source).toBe('redis');
+});
+
+test('killed and restarted with its append-only file: what was taken stays taken', async () => {
+  await admin.config('SET', 'appendonly', 'yes', 'appendfsync', 'always');
+  await until('the file is written', async () =>
+    (await admin.info('persistence')).includes('aof_rewrite_in_progress:0'),
+  );
+  const api = limiter();
+  await setParams(admin, api, { rate: 0.001, capacity: 50 });
+  await ready(api);
+  for (let i = 0; i < 20; i++) expect((await api.take()).source).toBe('redis');
+  await server.kill();
+  await until('the loss is seen', () => !api.stats().redisUp);
+  for (let i = 0; i < 5; i++) expect((await api.take()).source).toBe('local');
+  await server.restart(['--appendonly', 'yes']);
+  await ready(api);
+  // Neither the takes of before are lost, nor those of the outage charged afterwards.
+  expect((await api.peek()).remaining).toBe(30);
+  expect(api.numbers()).toMatchObject({ rate: 0.001, capacity: 50 });
+});
+
+test('hysteresis: one silence is no outage; an outage ends only after two good answers', async () => {
+  const proxy = await startProxy(server.port);
+  try {
+    const api = limiter({ url: `redis://127.0.0.1:${proxy.port}`, deadlineMs: 100 });
+    await setParams(admin, api, { rate: 0.001, capacity: 1000 });
+    await ready(api);
+    proxy.delayMs = 150;
+    expect((await api.take()).source).toBe('local');
+    proxy.delayMs = 0;
+    expect(api.stats()).toMatchObject({ outages: 0, redisUp: true });
+    await until('Redis decides', async () => (await api.take()).source === 'redis');
+
+    proxy.delayMs = 150;
+    await until('the outage is known', async () => {
+      await api.take();
+      return !api.stats().redisUp;
+    });
+    const before = api.stats().calls;
+    proxy.delayMs = 0;
+    await until('it is over', () => api.stats().redisUp);
+    // Looks alone, and more than one of them: no request was a trial.
+    expect(api.stats().calls - before).toBeGreaterThanOrEqual(2);
+    expect(api.stats().outages).toBe(1);
+    expect((await api.take()).source).toBe('redis');
+  } finally {
+    await Promise.all(open.splice(0).map((each) => each.close()));
+    await proxy.close();
+  }
 });
 
 test('a service that starts before its Redis decides by its own numbers, then heals', async () => {

@@ -17,8 +17,8 @@ export interface TestRedis {
   resume(): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
-  /** Start again on the same port and folder. */
-  restart(): Promise<void>;
+  /** Start again on the same port and folder; `more` leads over the first arguments. */
+  restart(more?: string[]): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
   const clients = new Set<Redis>();
   let child: ChildProcess;
 
-  async function launch() {
+  async function launch(more: string[] = []) {
     child = spawn(
       process.env.FLYBALL_REDIS_SERVER ?? 'redis-server',
       [
@@ -51,6 +51,7 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
         '--appendonly',
         'no',
         ...args,
+        ...more,
       ],
       { stdio: 'ignore' },
     );
