@@ -1,5 +1,6 @@
 -- together: decides takes of several limiters at once, all or none: every limiter is asked first, then all are charged.
 -- A limiter in shadow denies nobody: it is charged if it would have admitted and the others do. Token buckets only.
+-- Of what is known of single subjects it heeds blocks alone.
 -- KEYS:
 --   keys...     of each limiter: params, the total's bucket; then for each set of takes, of each limiter: the
 --               subject's bucket, or the total's again for a take without a subject
@@ -19,6 +20,7 @@
 --- @include lib/ttl.lua
 --- @include lib/view.lua
 --- @include lib/now.lua
+--- @include lib/rule.lua
 local call = redis.call
 local size = within(ARGV[3], 1, 16)
 local sets = size and (#ARGV - 3) / size - 2
@@ -72,6 +74,8 @@ local function limiter_of(params, bucket, ARGV)
   -- A floor ahead of a clock that was set back is ignored.
   if floor > clock + slack then floor = NONE end
   if subject_floor > subject_clock + subject_slack then subject_floor = NONE end
+  -- What a person said of single subjects stands beside the params.
+  local overrides = code >= 16 and string.sub(params, 1, -7) .. 'o'
   code = code % 16
   local mode = code % 4
   local state = (code - mode) / 4
@@ -82,7 +86,7 @@ local function limiter_of(params, bucket, ARGV)
     subject_clock = subject_clock, subject_slack = subject_slack, subject_ttl = subject_ttl,
     reserve_default = reserve_default, reserve_sheddable = reserve_sheddable,
     open_until = open_until, probe_rate = probe_rate, unmanaged_base = unmanaged_base,
-    bucket = bucket, bases = {}, ahead = {}, moved = {}, costs = {}, reserves = {},
+    bucket = bucket, overrides = overrides, bases = {}, ahead = {}, moved = {}, costs = {}, reserves = {},
   }
 end
 
@@ -125,10 +129,15 @@ local function check(l, arg, key)
     subject = subject_rate >= 0 and key ~= l.bucket
       and base_of(l, key, subject_clock, subject_rate, subject_capacity, l.subject_floor, subject_slack)
   end
+  local blocked = l.overrides and key ~= l.bucket
+    and override_of(call('HGET', l.overrides, string.sub(key, #l.bucket + 2)), now)
   if cost < 0 then
     reason, retry = 8, -1
   elseif l.mode == 0 then
     reason, left = 1, full
+  elseif blocked and blocked.kind == 'block' then
+    reason, left = 9, 0
+    retry = blocked.ends == -1 and -1 or math.max(1, math.ceil((blocked.ends * 1000 - now) / 1000))
   elseif open or cost > full or cost + reserve - left > slack
     or subject and (cost > subject_capacity or cost - (subject_clock - subject) > subject_slack) then
     --- @include lib/denial.lua

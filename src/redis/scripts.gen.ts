@@ -633,7 +633,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '19ace4d059da4725c292d1013e2c2497de0f4624',
+  sha: '0686b673d7691882e9fe088e128d6f4920f9e415',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1176,7 +1176,7 @@ for i = 1, takes do\n\
       if own then own.touched = true end\n\
     end\n\
     if not exempt and need > (probing and micros(full) or limit) or own and need > own_limit then\n\
-      reason, retry = 7, -1\n\
+      reason, retry = not probing and limit == 0 and 2 or own and own_limit == 0 and 3 or 7, -1\n\
     else\n\
       local us = 0\n\
       if probing and cost - (clock - probe_base) > slack then\n\
@@ -2562,7 +2562,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: '301035512a24439b18b835c813dd9657798338b4',
+  sha: 'e7601d42657ad72cc00342c531989aa5b6f90daf',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3116,7 +3116,7 @@ for i = 1, takes do\n\
       if own then own.touched = true end\n\
     end\n\
     if not exempt and need > (probing and micros(full) or limit) or own and need > own_limit then\n\
-      reason, retry = 7, -1\n\
+      reason, retry = not probing and limit == 0 and 2 or own and own_limit == 0 and 3 or 7, -1\n\
     else\n\
       local us = 0\n\
       if probing and cost - (clock - probe_base) > slack then\n\
@@ -6515,12 +6515,12 @@ export type TogetherKeys = [...keys: string[]];
 /** Arguments of `together`, in order. */
 export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: ScriptArg, ...terms: ScriptArg[]];
 /**
- * decides takes of several limiters at once, all or none: every limiter is asked first, then all are charged. A limiter in shadow denies nobody: it is charged if it would have admitted and the others do. Token buckets only.
+ * decides takes of several limiters at once, all or none: every limiter is asked first, then all are charged. A limiter in shadow denies nobody: it is charged if it would have admitted and the others do. Token buckets only. Of what is known of single subjects it heeds blocks alone.
  * Returns [status, nowUs, inForce of each limiter, then reason, remaining, retryAfterMs of each take]. O(n) in the takes; at most two reads and two writes for each.
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '80ac39a0a547fe4f72cb924268e5c2c3344d687a',
+  sha: '040ee1d584ccd51b2e80b655b23dff8915b4b8d7',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6770,6 +6770,33 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local function override_of(text, now)\n\
+  local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
+  ends = tonumber(ends or '')\n\
+  if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
+  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
+    return nil\n\
+  end\n\
+  return { kind = kind, ends = ends, rate = rate, capacity = capacity, numbers = kind == 'limit' }\n\
+end\n\
+local function steps_of(terms)\n\
+  local steps = {}\n\
+  for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
+    steps[#steps + 1] = {\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      numbers = true,\n\
+    }\n\
+  end\n\
+  return steps\n\
+end\n\
+local function tier_of(steps, streak)\n\
+  local tier = 0\n\
+  for i = 1, #steps do\n\
+    if streak and streak >= steps[i].times then tier = i end\n\
+  end\n\
+  return tier\n\
+end\n\
 local call = redis.call\n\
 local size = within(ARGV[3], 1, 16)\n\
 local sets = size and (#ARGV - 3) / size - 2\n\
@@ -6849,6 +6876,7 @@ local function limiter_of(params, bucket, ARGV)\n\
   local slack, subject_slack = slack_at(clock), slack_at(subject_clock)\n\
   if floor > clock + slack then floor = NONE end\n\
   if subject_floor > subject_clock + subject_slack then subject_floor = NONE end\n\
+  local overrides = code >= 16 and string.sub(params, 1, -7) .. 'o'\n\
   code = code % 16\n\
   local mode = code % 4\n\
   local state = (code - mode) / 4\n\
@@ -6859,7 +6887,7 @@ local function limiter_of(params, bucket, ARGV)\n\
     subject_clock = subject_clock, subject_slack = subject_slack, subject_ttl = subject_ttl,\n\
     reserve_default = reserve_default, reserve_sheddable = reserve_sheddable,\n\
     open_until = open_until, probe_rate = probe_rate, unmanaged_base = unmanaged_base,\n\
-    bucket = bucket, bases = {}, ahead = {}, moved = {}, costs = {}, reserves = {},\n\
+    bucket = bucket, overrides = overrides, bases = {}, ahead = {}, moved = {}, costs = {}, reserves = {},\n\
   }\n\
 end\n\
 local function base_of(l, key, v, per_second, room, floor, slack)\n\
@@ -6922,10 +6950,15 @@ local function check(l, arg, key)\n\
     subject = subject_rate >= 0 and key ~= l.bucket\n\
       and base_of(l, key, subject_clock, subject_rate, subject_capacity, l.subject_floor, subject_slack)\n\
   end\n\
+  local blocked = l.overrides and key ~= l.bucket\n\
+    and override_of(call('HGET', l.overrides, string.sub(key, #l.bucket + 2)), now)\n\
   if cost < 0 then\n\
     reason, retry = 8, -1\n\
   elseif l.mode == 0 then\n\
     reason, left = 1, full\n\
+  elseif blocked and blocked.kind == 'block' then\n\
+    reason, left = 9, 0\n\
+    retry = blocked.ends == -1 and -1 or math.max(1, math.ceil((blocked.ends * 1000 - now) / 1000))\n\
   elseif open or cost > full or cost + reserve - left > slack\n\
     or subject and (cost > subject_capacity or cost - (subject_clock - subject) > subject_slack) then\n\
     local never = false\n\
@@ -7091,7 +7124,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '2b5d1ce142131e02d68e5b750398d1086d8064ea',
+  sha: '7ab1b6cbd526872b0d07a49a91c7d121a6b7a56d',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7618,7 +7651,7 @@ for i = 1, takes do\n\
       if own then own.touched = true end\n\
     end\n\
     if not exempt and need > (probing and micros(full) or limit) or own and need > own_limit then\n\
-      reason, retry = 7, -1\n\
+      reason, retry = not probing and limit == 0 and 2 or own and own_limit == 0 and 3 or 7, -1\n\
     else\n\
       local us = 0\n\
       if probing and cost - (clock - probe_base) > slack then\n\
