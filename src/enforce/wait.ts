@@ -107,6 +107,7 @@ export function createWaits(options: WaitsOptions): Waits {
         if (decision.reason === 'cost_exceeds_capacity')
           throw new FlyballDeniedError(name, decision);
       }
+      signal?.throwIfAborted();
       const decision = await queue.wait(wish, timeoutMs, signal);
       if (decision.delayMs === 0) return decision;
       if (decision.delayMs > timeoutMs - (clock.monotonicMs() - startedMs)) {

@@ -8,6 +8,7 @@ import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
+import { imports } from '../support/source-tree.js';
 
 let server: TestRedis;
 let admin: Redis;
@@ -288,4 +289,19 @@ test('misuse says what to give; a closed one takes no calls', async () => {
   await call.close();
   await expect(call()).rejects.toMatchObject({ code: 'FLYBALL_E_ENFORCE_CLOSED' });
   expect(await api.take()).toMatchObject({ allowed: true });
+});
+
+test('the breaker’s package is loaded by flyball/protect alone', () => {
+  const reached = new Set(['src/index.ts']);
+  const packages = new Set<string>();
+  for (const path of reached) {
+    for (const { from, to, own, typeOnly } of imports) {
+      if (from !== path || typeOnly) continue;
+      if (own) reached.add(to);
+      else packages.add(to);
+    }
+  }
+  expect(reached.size).toBeGreaterThan(30);
+  expect([...packages]).not.toContain('opossum');
+  expect([...packages]).toContain('ioredis');
 });
