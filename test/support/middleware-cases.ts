@@ -66,6 +66,18 @@ export function middlewareCases(rig: Rig, framework: Framework): void {
       expect(await rig.reported(api)).toMatchObject({ off: 5, adm: 5, ok: 2, err: 2, can: 1 });
     });
 
+    test('which answers are failures is a limiter’s own choice', async () => {
+      const strict = await rig.limiter(WIDE);
+      const lax = await rig.limiter(WIDE);
+      const { url } = await serve([strict], { isFailure: (status) => status === 200 });
+      const both = await serve([strict, lax]);
+      await fetch(`${url}/ok`);
+      await fetch(`${both.url}/fail`);
+      await Promise.all([ended(strict), ended(lax)]);
+      expect(await rig.reported(strict)).toMatchObject({ err: 2, 'c:HTTP_200': 1 });
+      expect(await rig.reported(lax)).toMatchObject({ err: 1, 'c:HTTP_502': 1 });
+    });
+
     test('a stream counts until its last chunk, or until its client leaves', async () => {
       const api = await rig.limiter({ ...WIDE, inFlightMax: 50 });
       const ends: (() => void)[] = [];

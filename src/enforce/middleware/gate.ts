@@ -39,7 +39,7 @@ export function createGate<Req>(
   also: readonly string[] = [],
 ): Gate<Req> {
   const resolved = resolveMiddleware(adapter, options, also);
-  const { attributes, cost, priority, isExempt, addresses } = resolved;
+  const { attributes, cost, priority, isExempt, isFailure, addresses } = resolved;
   const single = isLimiter(choice) ? choice : null;
   const source = single === null ? sourceOf(choice) : null;
   const ready = new WeakSet<Limiter>();
@@ -51,11 +51,11 @@ export function createGate<Req>(
 
   /** Null: nothing to decide. */
   function begin(facts: Facts<Req>, carrier: object): Visit | null {
-    if (single !== null) return beginVisit(carrier, single);
+    if (single !== null) return beginVisit(carrier, single, isFailure);
     const found = source!.match(facts);
     if (found === null) return null;
     facts.matched = found.route ?? null;
-    return beginVisit(carrier, found.limiter);
+    return beginVisit(carrier, found.limiter, isFailure);
   }
 
   function take(limiter: Limiter, facts: Facts<Req>, req: Req): Promise<TakeDecision> {

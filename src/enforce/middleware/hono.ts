@@ -135,9 +135,8 @@ async function endWithBody(c: ContextLike, visit: Visit, next: () => Promise<voi
     throw error;
   }
   const { res } = c;
-  const failed = res.status >= 500;
   const ends = {
-    done: () => (failed ? newest().end('failed', `HTTP_${res.status}`) : newest().end('ok')),
+    done: () => newest().answered(res.status),
     failed: () => newest().end('failed'),
     cancelled: () => newest().end('cancelled'),
   };

@@ -6,6 +6,7 @@ import type { Limiter } from '../limiter.js';
 import { type AddressOptions, createNetworks } from '../proxies.js';
 import type { Attributes } from '../subject-template.js';
 import { type Adapter, AddressReader, pathOf, type RequestFacts } from './request-facts.js';
+import type { IsFailure } from './visit.js';
 
 /** Chooses the limiter of each request, by routes for instance. */
 export interface LimiterSource {
@@ -39,6 +40,8 @@ export interface MiddlewareOptions<Req> extends AddressOptions {
   exempt?: readonly string[] | ((req: Req) => boolean);
   /** What `{route}` stands for, if not the framework's pattern: a name, or a function with few answers. */
   route?: string | ((req: Req) => string | undefined);
+  /** Which answers are failures: what a breaker and `count: 'failures'` count. Default: those of status 500 and above. */
+  isFailure?: (status: number) => boolean;
   /** Also send `X-RateLimit-*`. Default false. */
   legacyHeaders?: boolean;
 }
@@ -51,13 +54,14 @@ const KNOWN = [
   'priority',
   'exempt',
   'route',
+  'isFailure',
   'legacyHeaders',
   'trustProxy',
   'proxyHeader',
   'ipv6Prefix',
 ] satisfies (keyof MiddlewareOptions<unknown>)[];
 const PRIORITIES: readonly string[] = ['critical', 'default', 'sheddable'] satisfies Priority[];
-const FUNCTIONS = ['attributes', 'cost'] as const;
+const FUNCTIONS = ['attributes', 'cost', 'isFailure'] as const;
 
 export interface Resolved<Req> {
   attributes: ((req: Req) => Attributes) | null;
@@ -65,6 +69,7 @@ export interface Resolved<Req> {
   priority: ((req: Req) => Priority) | null;
   isExempt: ((req: Req) => boolean) | null;
   route: ((req: Req) => string | undefined) | null;
+  isFailure: IsFailure;
   legacyHeaders: boolean;
   addresses: AddressReader;
 }
@@ -83,7 +88,7 @@ export function resolveMiddleware<Req>(
   for (const field of FUNCTIONS) {
     const given = options[field];
     if (given !== undefined && typeof given !== 'function') {
-      throw wrong(`${field} is ${show(given)}. Give a function of the request, or leave it out.`);
+      throw wrong(`${field} is ${show(given)}. Give a function, or leave it out.`);
     }
   }
   return {
@@ -92,9 +97,14 @@ export function resolveMiddleware<Req>(
     priority: priorityOf(adapter, options.priority),
     isExempt: exemptionOf(adapter, options.exempt ?? EXEMPT),
     route: routeOf(options.route),
+    isFailure: options.isFailure ?? isServerError,
     legacyHeaders: options.legacyHeaders === true,
     addresses: new AddressReader(options),
   };
+}
+
+function isServerError(status: number): boolean {
+  return status >= 500;
 }
 
 function exemptionOf<Req>(adapter: Adapter<Req>, exempt: unknown): ((req: Req) => boolean) | null {

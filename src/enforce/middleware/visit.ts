@@ -15,6 +15,9 @@ interface Marked {
 type MarkedResponse = ServerResponse & Marked;
 type MarkedSocket = Socket & { [UNDER_WAY]?: Visit | null; [TIMED_OUT]?: boolean };
 
+/** Is an answer of this status a failure of the service? */
+export type IsFailure = (status: number) => boolean;
+
 /** The limiters that a request has met form a chain, the newest first. */
 export class Visit {
   readonly limiter: Limiter;
@@ -27,9 +30,12 @@ export class Visit {
   #before: Visit | null = null;
   #after: Visit | null = null;
 
-  constructor(limiter: Limiter, earlier: Visit | null) {
+  readonly #isFailure: IsFailure;
+
+  constructor(limiter: Limiter, earlier: Visit | null, isFailure: IsFailure) {
     this.limiter = limiter;
     this.earlier = earlier;
+    this.#isFailure = isFailure;
   }
 
   /** What a handler notes reaches each limiter that admitted the request. */
@@ -45,11 +51,19 @@ export class Visit {
     };
   }
 
-  /** Later calls change nothing. */
-  end(outcome: Outcome, code?: string): void {
-    const info = code === undefined ? undefined : { code };
+  /** The answer went out with this status. Later calls change nothing. */
+  answered(status: number): void {
     for (let visit: Visit | null = this; visit !== null; visit = visit.earlier) {
-      visit.decision?.done(outcome, info);
+      if (visit.#isFailure(status)) visit.decision?.done('failed', { code: `HTTP_${status}` });
+      else visit.decision?.done('ok');
+      visit.#forget();
+    }
+  }
+
+  /** It ended otherwise. Later calls change nothing. */
+  end(outcome: Outcome): void {
+    for (let visit: Visit | null = this; visit !== null; visit = visit.earlier) {
+      visit.decision?.done(outcome);
       visit.#forget();
     }
   }
@@ -91,17 +105,17 @@ export function visitOf(carrier: object): Visit | null {
 }
 
 /** Null if this limiter has met the request before, however the middleware came to be mounted twice. */
-export function beginVisit(carrier: object, limiter: Limiter): Visit | null {
+export function beginVisit(carrier: object, limiter: Limiter, isFailure: IsFailure): Visit | null {
   const newest = visitOf(carrier);
   for (let visit = newest; visit !== null; visit = visit.earlier) {
     if (visit.limiter === limiter) return null;
   }
-  const visit = new Visit(limiter, newest);
+  const visit = new Visit(limiter, newest, isFailure);
   (carrier as Marked)[VISIT] = visit;
   return visit;
 }
 
-/** Report the end of the answer: sent, failed (5xx), cut off by a timeout of the server, or left by its client. */
+/** Report the end of the answer: sent, cut off by a timeout of the server, or left by its client. */
 export function watchResponse(res: MarkedResponse, visit: Visit): void {
   if (res[VISIT] === undefined) {
     res.on('finish', finished);
@@ -121,8 +135,7 @@ function finished(this: MarkedResponse): void {
   this[VISIT] = undefined;
   // HTTP/2 finishes an answer that was cut off, too.
   if (!this.writableEnded) visit?.end('cancelled');
-  else if (this.statusCode >= 500) visit?.end('failed', `HTTP_${this.statusCode}`);
-  else visit?.end('ok');
+  else visit?.answered(this.statusCode);
 }
 
 function closed(this: MarkedResponse): void {
