@@ -81,7 +81,8 @@ for i = 1, takes do
       if own then own.touched = true end
     end
     if not exempt and need > (probing and micros(full) or limit) or own and need > own_limit then
-      reason, retry = 7, -1
+      -- At rate 0 nothing is too large: nothing passes, until the rate is another.
+      reason, retry = not probing and limit == 0 and 2 or own and own_limit == 0 and 3 or 7, -1
     else
       local us = 0
       if probing and cost - (clock - probe_base) > slack then
