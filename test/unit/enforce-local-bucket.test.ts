@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createInForceView } from '../../src/enforce/in-force.js';
@@ -127,4 +128,25 @@ test('C96: older numbers are ignored; a new epoch leads whatever its revision', 
   expect(view.fallback().rate).toBe(10);
   view.see({ ...IN_FORCE, managed: false, epoch: 0, revision: 0, rate: 1 }, 3);
   expect(view.fallback().rate).toBe(10);
+});
+
+test('the numbers of the guide are those of the code', () => {
+  const guide = readFileSync(
+    new URL('../../docs/guides/open-closed-or-local.md', import.meta.url),
+    'utf8',
+  );
+  const rows = [...guide.matchAll(/^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$/gm)];
+  expect(rows.length).toBeGreaterThanOrEqual(4);
+  for (const [, ...texts] of rows) {
+    const [processes, rate, burst, fleet] = texts.map(Number) as [number, number, number, number];
+    const { bucket } = local({}, processes);
+    expect([processes, admitted(bucket, 1000, 0)]).toEqual([processes, burst]);
+    // An hour in steps that no bucket overflows in: what comes back is the rate.
+    let count = 0;
+    const stepMs = (burst / rate) * 500;
+    const steps = Math.ceil(100_000 / stepMs);
+    for (let i = 1; i <= steps; i++) count += admitted(bucket, 1000, i * stepMs);
+    expect(count / ((steps * stepMs) / 1000)).toBeCloseTo(rate, 0);
+    expect(rate * processes).toBeCloseTo(fleet, 6);
+  }
 });
