@@ -11,8 +11,8 @@
 --   nowUs       empty: Redis TIME; tests pass a time
 --   name        what the outcome is called
 --   subject     the subject, encoded
--- RETURNS: [status, inARow, tier, rate, capacity]; 1 counted, 0 counted before, 2 a name that no tier knows, 3 no tiers;
---   tier 0: the policy's numbers; a rate of -1: none
+-- RETURNS: [status, inARow, tier, rate, capacity]; status 1 counted, 0 counted before, 2 no tier knows the name,
+--   3 no tiers; tier 0: the policy's numbers; a rate of -1: none
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(1)
 --- @include lib/number.lua

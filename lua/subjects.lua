@@ -1,5 +1,5 @@
--- subjects: decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier that
--- its outcomes have reached, one bucket shared by all who come past the most live subjects. A blocked subject is denied;
+-- subjects: decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier
+-- that its outcomes have reached, one bucket shared by all who come past the most live ones. A blocked one is denied;
 -- an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is
 -- there: only an open breaker and the probes of a half-open one bind it. A denied take writes nothing, except to bring
 -- back a bucket that lies ahead of Redis's clock, and to put the index of live subjects in order.

@@ -3222,7 +3222,7 @@ export type OutcomeKeys = [params: string, standing: string, seen: string, overr
 export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg];
 /**
  * counts how something ended for one subject, once: so many in a row raise its tier, one of the others brings it back. The tier's numbers hold from this moment on; a later take reads them in its own call.
- * Returns [status, inARow, tier, rate, capacity]; 1 counted, 0 counted before, 2 a name that no tier knows, 3 no tiers; tier 0: the policy's numbers; a rate of -1: none. O(1).
+ * Returns [status, inARow, tier, rate, capacity]; status 1 counted, 0 counted before, 2 no tier knows the name, 3 no tiers; tier 0: the policy's numbers; a rate of -1: none. O(1).
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
@@ -5358,7 +5358,7 @@ export type SubjectsKeys = [params: string, bucket: string, overrides: string, i
 /** Arguments of `subjects`, in order. */
 export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
 /**
- * decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier that its outcomes have reached, one bucket shared by all who come past the most live subjects. A blocked subject is denied; an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is there: only an open breaker and the probes of a half-open one bind it. A denied take writes nothing, except to bring back a bucket that lies ahead of Redis's clock, and to put the index of live subjects in order.
+ * decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier that its outcomes have reached, one bucket shared by all who come past the most live ones. A blocked one is denied; an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is there: only an open breaker and the probes of a half-open one bind it. A denied take writes nothing, except to bring back a bucket that lies ahead of Redis's clock, and to put the index of live subjects in order.
  * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since nothing is known of single subjects; reason 9: blocked; 32 is added to it where the shared bucket stood in. O(n) in the takes; up to 26 steps more for each subject that comes past the most.
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {

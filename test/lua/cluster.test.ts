@@ -3,6 +3,8 @@ import { Cluster } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { heartbeat, inFlight, lease, note, take, takePipelined } from '../../src/redis/scripts.js';
+import { countOutcome } from '../../src/redis/subject-outcome.js';
+import { overrideSubject } from '../../src/redis/subject-override.js';
 import { together } from '../../src/redis/together.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { changeParams, seedParams, storedParams, testEntry } from '../support/seed-params.js';
@@ -91,4 +93,30 @@ test('C31: sets of takes of one group, 1000 subjects; two tags are refused by Re
   const sets = [[take('a'), take('b')]];
   const call = together(cluster, { limiters: apart, sets, chargeByUs: 'any' });
   await expect(call).rejects.toThrow('CROSSSLOT');
+});
+
+test('C31: single subjects: their index, overrides and tiers lie on the limiter’s slot, past the most too', async () => {
+  const keys = limiterKeys({ name: 'known', group: 'team' });
+  const { epoch, revision } = await seedParams(cluster, keys, {
+    ...{ capacity: 1000, subjectRate: 1, subjectCapacity: 2, subjectRules: 1 },
+    subjectTerms: 'max=50 on=paid reset=failed keep=60000 step=1:9:-',
+  });
+  const subjects = Array.from({ length: 100 }, (_, i) => `${i % 3 === 0 ? '{}' : 'é'}${i}}{`);
+  const takes = subjects.map((subject) => ({ subject, cost: 1, priority: 'default' as const }));
+  const call = { keys, takes, chargeByUs: 'any' as const, fallback: FALLBACK, shadow: false };
+  const reply = await take(cluster, { ...call, rules: true });
+  expect(reply.answers.filter(({ shared }) => shared)).toHaveLength(50);
+  // A year on, all of them look gone.
+  const later = { ...call, rules: true, nowUs: (Date.now() + 31_536_000_000) * 1_000 };
+  expect((await take(cluster, later)).status).toBe('ok');
+  const outcome = { keys, subject: subjects[0]!, name: 'paid', id: '}{' };
+  expect(await countOutcome(cluster, outcome)).toMatchObject({ tier: 1 });
+  const said = { kind: 'block' as const, untilMs: -1, rate: null, capacity: null, revision: 2 };
+  const written = await overrideSubject(cluster, {
+    ...{ keys, subject: subjects[1]!, expected: { epoch, revision } },
+    override: { ...said, subject: subjects[1]!, by: 'ada', why: '' },
+    entry: await testEntry(cluster, keys, epoch, revision + 1, 'said'),
+  });
+  expect(written).toMatchObject({ status: 'ok' });
+  expect((await take(cluster, { ...call, rules: true })).answers[1]?.reason).toBe('blocked');
 });
