@@ -2,6 +2,8 @@
 import type { Clock } from '../clock.js';
 import type { InForce, TakeAnswer, TakeReply } from '../redis/calls.js';
 import { costRefused, type OnRedisError } from './arguments.js';
+import { fromBlock } from './block-decision.js';
+import type { Blocks } from './blocks.js';
 import {
   type Basis,
   Decision,
@@ -13,14 +15,15 @@ import type { DenyCache, KnownDenial } from './deny-cache.js';
 import type { InFlight, Slot } from './in-flight.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
-import { createLocalBucket, type LocalBucket } from './local-bucket.js';
+import { createLocalBucket } from './local-bucket.js';
 import { type Ending, PendingTake, type TakeWish } from './pending-take.js';
-import { createPlaces, type Places } from './places.js';
+import { createPlaces } from './places.js';
 import type { Recorder } from './recorder.js';
 import { type Charge, chargeOf } from './refund-charge.js';
 import type { ServiceTime } from './service-time.js';
 import type { Shares } from './shares.js';
 import type { Stats } from './stats.js';
+import type { Steps } from './steps.js';
 import type { Taker } from './taker.js';
 import type { Warn } from './warnings.js';
 
@@ -34,6 +37,7 @@ export interface DeciderOptions {
   view: InForceView;
   inFlight: InFlight;
   denials: DenyCache;
+  blocks: Blocks;
   recorder: Recorder;
   serviceTime: ServiceTime;
   stats: Stats;
@@ -51,25 +55,9 @@ export interface Decider {
   readonly steps: Steps;
 }
 
-export interface Steps {
-  places: Places;
-  local: LocalBucket;
-  fromRedis(
-    answer: TakeAnswer,
-    inForce: InForce,
-    wish: TakeWish,
-    slot: Slot | null,
-    nowMs: number,
-    reply?: TakeReply | null,
-  ): Decision;
-  without(wish: TakeWish, slot: Slot | null): Decision;
-  refuseCap(why: 'full' | 'away', wish: TakeWish): Decision;
-  repeated(denial: KnownDenial, wish: TakeWish): Decision;
-  record(decision: Decision, wish: TakeWish, startedMs: number, nowMs?: number): Decision;
-}
-
 export function createDecider(options: DeciderOptions): Decider {
-  const { link, taker, shares, view, inFlight, recorder, stats, clock, warn, denials } = options;
+  const { link, taker, shares, view, inFlight, recorder, stats, clock, warn, denials, blocks } =
+    options;
   const local = createLocalBucket(view);
   const places = createPlaces(options);
 
@@ -94,7 +82,10 @@ export function createDecider(options: DeciderOptions): Decider {
       return Promise.resolve(record(refuseCap(slot, wish), wish, startedMs));
     }
     if (!link.up) return Promise.resolve(record(without(wish, slot), wish, startedMs));
-    return ask(wish, slot, startedMs, true);
+    const left = blocks.take(wish, startedMs);
+    if (left < 0) return ask(wish, slot, startedMs, true);
+    const from = fromBlock(wish, left, view.current!, options.finish, startedMs, slot);
+    return Promise.resolve(record(from, wish, startedMs, startedMs));
   }
 
   function ask(

@@ -18,12 +18,13 @@ export type DecisionReason = TakeReason | 'in_flight' | 'redis_away';
 export type LimitName = 'rate' | 'subject' | 'in_flight' | 'breaker' | 'reserve' | 'cost' | 'redis';
 
 /**
- * Who decided: `redis` by the params in force; `cached`: this process, repeating a denial of Redis that still
- * holds; `unmanaged` Redis, by numbers passed along since there are no params; `local`, `open`, `closed` without Redis;
+ * Who decided: `redis` by the params in force; `block`: this process, from tokens that it drew from Redis a moment ago;
+ * `cached`: this process, repeating a denial of Redis that still holds; `unmanaged` Redis, by numbers passed along since there are no params; `local`, `open`, `closed` without Redis;
  * `shadow`: nobody, since the rollout has not reached this subject, and `wouldAllow` tells what enforcement had said.
  */
 export type DecisionSource =
   | 'redis'
+  | 'block'
   | 'cached'
   | 'unmanaged'
   | 'local'

@@ -112,7 +112,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   /** Not async: a promise round a promise would cost each take three more turns. */
   function take(subject?: string | null, options?: TakeOptions): Promise<TakeDecision> {
     try {
-      return decide(checked(subject, options));
+      return decide(options === undefined ? plain(subject) : checked(subject, options));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -121,6 +121,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
   function decide(wish: TakeWish): Promise<TakeDecision> {
     if (tracing.tracer === null) return decider.decide(wish);
     return tracing.span('take', wish.cost, () => decider.decide(wish));
+  }
+
+  /** What is not given needs no check. */
+  function plain(subject: string | null = null): TakeWish {
+    open();
+    checkSubject(subject);
+    const onRedisError = wired.onRedisError();
+    return { subject, cost: 1, priority: 'default', onRedisError, signal: undefined };
   }
 
   function checked(subject?: string | null, take: TakeOptions = {}): TakeWish {

@@ -10,7 +10,12 @@ import { createRefundCalls, type RefundCallsOptions } from './refund-calls.js';
 import { newMark, readRefundId, writeRefundId } from './refund-id.js';
 
 /** Decided on buckets in Redis, the shadow's among them. */
-const BY_REDIS: readonly string[] = ['redis', 'unmanaged', 'shadow'] satisfies DecisionSource[];
+const BY_REDIS: readonly string[] = [
+  'redis',
+  'block',
+  'unmanaged',
+  'shadow',
+] satisfies DecisionSource[];
 
 export interface RefundsOptions extends RefundCallsOptions {
   local: () => LocalBucket;

@@ -4,6 +4,7 @@ import type { LimiterState, Mode } from '../redis/params.js';
 import type { Decision } from './decision.js';
 import type { TakeWish } from './pending-take.js';
 import type { Samples } from './samples.js';
+import { createTally } from './tally.js';
 import type { TopSubjects } from './top-subjects.js';
 
 /** Upper edges of the decision latency histogram, ms; the last bucket has none. */
@@ -85,7 +86,8 @@ export interface Stats {
 const NEAR_SHARE = 0.2;
 
 export function createStats(samples: Samples, top: TopSubjects | null): Stats {
-  const decisions: Record<string, number> = {};
+  /** One of few, on every decision. */
+  const decisions = createTally();
   const denied: Record<string, number> = {};
   const wouldDeny: Record<string, number> = {};
   const decisionMs = new Array<number>(LATENCY_EDGES_MS.length + 1).fill(0);
@@ -98,6 +100,14 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
   const count = (of: Record<string, number>, key: string) => {
     of[key] = (of[key] ?? 0) + 1;
   };
+  function bySource(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    decisions.each((source, { n }) => {
+      counts[source] = n;
+    });
+    return counts;
+  }
+
   return {
     calls: 0,
     late: 0,
@@ -111,7 +121,7 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
     refundsDropped: 0,
     decided(decision, wish, tookMs) {
       const { allowed, source, subject } = decision;
-      count(decisions, source);
+      decisions.of(source).n += 1;
       if (allowed) {
         admitted += 1;
         if (decision.reason === 'ok' && (source === 'redis' || source === 'unmanaged')) {
@@ -137,11 +147,11 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
       nearSubject = subjectRate < 0 ? nearTotal : Math.min(total, own) * NEAR_SHARE;
     },
     snapshot: () => ({
-      decisions: { ...decisions },
+      decisions: bySource(),
       admitted,
       denied: { ...denied },
       wouldDeny: { ...wouldDeny },
-      shadowAllowed: (decisions.shadow ?? 0) - shadowDenied,
+      shadowAllowed: (bySource().shadow ?? 0) - shadowDenied,
       shadowDenied,
       nearLimit,
       decisionMs: [...decisionMs],

@@ -4,6 +4,7 @@ import { masters } from './read-hashes.js';
 import type { RedisClient } from './run-script.js';
 import {
   counterScript,
+  drawScript,
   effectiveScript,
   inflightScript,
   logScript,
@@ -27,6 +28,7 @@ const HOT = [
   windowScript,
   paceScript,
   refundScript,
+  drawScript,
   inflightScript,
   topScript,
   outcomeScript,

@@ -1,0 +1,202 @@
+/** `draw: 'block'`: decided here from drawn tokens, exact in sum, and bounded when a process dies or the breaker trips. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { setParams, until } from '../support/sdk-params.js';
+
+const NEVER = 0.001;
+let server: TestRedis;
+let admin: Redis;
+let names = 0;
+const open: Limiter[] = [];
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  admin = server.client();
+});
+afterAll(() => server.stop());
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+});
+
+function limiter(name: string, options: Partial<LimiterOptions> = {}): Limiter {
+  const made = createLimiter({
+    name,
+    url: server.url,
+    deadlineMs: 5_000,
+    draw: 'block',
+    onWarning: () => {},
+    ...options,
+  });
+  open.push(made);
+  return made;
+}
+
+async function started(change: Parameters<typeof setParams>[2], options = {}): Promise<Limiter> {
+  names += 1;
+  const name = `block${names}`;
+  await setParams(admin, { name }, { rate: NEVER, ...change });
+  const api = limiter(name, options);
+  await until('its numbers are known', async () => (await api.peek()).source === 'redis');
+  return api;
+}
+
+/** Takes until blocks decide; returns how many were admitted. */
+async function warm(api: Limiter, subject: string | null = null): Promise<number> {
+  let admitted = 0;
+  await until('blocks decide', async () => {
+    const decision = await api.take(subject);
+    if (decision.allowed) admitted += 1;
+    return decision.source === 'block';
+  });
+  return admitted;
+}
+
+/** A burst here and there, as a service has it. */
+async function takes(api: Limiter, count: number, subject: string | null = null) {
+  let admitted = 0;
+  for (let i = 0; i < count; i++) {
+    if ((await api.take(subject)).allowed) admitted += 1;
+    if (i % 50 === 0) await new Promise((ok) => setImmediate(ok));
+  }
+  return admitted;
+}
+
+async function left(name: string): Promise<number> {
+  const looker = limiter(name, { draw: 'each' });
+  return (await looker.peek()).remaining;
+}
+
+test('nearly all is decided here, in few calls; what was not used goes back', async () => {
+  const api = await started({ capacity: 100_000 });
+  let admitted = await warm(api);
+  const before = api.stats();
+  admitted += await takes(api, 5_000);
+  const { calls, decisions } = api.stats();
+  const drawn = decisions.block! - (before.decisions.block ?? 0);
+  expect(drawn).toBeGreaterThan(4_000);
+  expect(calls - before.calls).toBeLessThan(1_000);
+  await api.close();
+  expect(await left(api.name)).toBe(100_000 - admitted);
+});
+
+test('a hot subject is decided here from its own block and the total’s; other subjects ask Redis', async () => {
+  const api = await started({ capacity: 50_000, subjectRate: NEVER, subjectCapacity: 4_000 });
+  let admitted = await warm(api, 'hot');
+  admitted += await takes(api, 2_000, 'hot');
+  expect((await api.take('cold')).source).toBe('redis');
+  admitted += await takes(api, 5_000, 'hot');
+  // Not one more than its capacity, whoever decided.
+  expect(admitted).toBe(4_000);
+  expect(api.stats().decisions.block).toBeGreaterThan(1_000);
+  await api.close();
+  expect(await left(api.name)).toBe(50_000 - 4_000 - 1);
+});
+
+test('done gives the place in flight back, and the decision counts like any other', async () => {
+  const api = await started({ capacity: 10_000, inFlightMax: 3 }, { completions: true });
+  await until('its share is known', () => api.stats().share === 3);
+  await until('blocks decide', async () => {
+    const decision = await api.take();
+    decision.done();
+    return decision.source === 'block';
+  });
+  const held = await Promise.all(Array.from({ length: 4 }, () => api.take()));
+  expect(held.map(({ reason }) => reason).sort()).toEqual(['in_flight', 'ok', 'ok', 'ok']);
+  for (const decision of held) decision.done();
+  expect(api.stats().inFlight).toBe(0);
+  expect((await api.take()).allowed).toBe(true);
+});
+
+test.each([
+  ['a small capacity', { capacity: 15 }, {}],
+  ['shadow', { capacity: 10_000, mode: 'shadow' as const }, {}],
+  ['half-open', { capacity: 10_000, state: 'half-open' as const, probeRate: 1e6 }, {}],
+  ['another algorithm', { capacity: 10_000 }, { algorithm: 'fixed-window', windowMs: 1000 }],
+  ['draw each', { capacity: 10_000 }, { draw: 'each' }],
+])('%s: each take asks Redis', async (_what, change, options) => {
+  const api = await started({ rate: 1e6, ...change }, options);
+  await takes(api, 300);
+  expect(api.stats().decisions.block).toBeUndefined();
+});
+
+test('the adopted policy’s choice leads', async () => {
+  const api = await started({ capacity: 10_000, terms: '{"draw":"block"}' }, { draw: 'each' });
+  await warm(api);
+  await setParams(admin, api, { terms: '{"draw":"each"}' });
+  await until('the policy is followed', async () => (await api.take()).source === 'redis');
+  await until('no block is left', async () => {
+    const before = api.stats().decisions.block;
+    await takes(api, 20);
+    return api.stats().decisions.block === before;
+  });
+});
+
+test('sheddable takes and parts of a token ask Redis, since a block keeps no reserve for others', async () => {
+  const api = await started({ capacity: 10_000 });
+  await warm(api);
+  expect((await api.take(null, { priority: 'sheddable' })).source).toBe('redis');
+  expect((await api.take(null, { cost: 0.5 })).source).toBe('redis');
+  expect((await api.take(null, { cost: 2, priority: 'critical' })).source).toBe('block');
+});
+
+test('a trip is followed within the block’s life: what passes after it is drawn before it', async () => {
+  const api = await started({ capacity: 2_000 });
+  let passed = await warm(api);
+  await setParams(admin, api, { state: 'open', openForMs: 60_000 });
+  let after = 0;
+  await until('the trip binds', async () => {
+    const { allowed, reason } = await api.take();
+    if (allowed) after += 1;
+    return reason === 'breaker_open';
+  });
+  passed += after;
+  // Two blocks at most, of half of its part each; and never more than there was.
+  expect(after).toBeLessThanOrEqual(2_000);
+  expect(passed).toBeLessThanOrEqual(2_000);
+  for (let i = 0; i < 50; i++) expect((await api.take()).allowed).toBe(false);
+});
+
+test('I5: processes killed with a block in hand: the fleet passes no more than the capacity, and loses a block at most', async () => {
+  const name = 'killed';
+  const capacity = 1_500;
+  await setParams(admin, { name }, { rate: NEVER, capacity });
+  const script = join(import.meta.dirname, '../support/sdk-block.mjs');
+  const fleet = Array.from({ length: 3 }, () => {
+    const child = spawn(process.execPath, [script, server.url, name], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(child);
+    const passed = { child, block: 0, each: 0, denied: 0 };
+    child.stdout!.on('data', (bytes: Buffer) => {
+      for (const byte of bytes) {
+        if (byte === 98) passed.block += 1;
+        else if (byte === 101) passed.each += 1;
+        else passed.denied += 1;
+      }
+    });
+    return passed;
+  });
+  await until('each decides from a block', () => fleet.every(({ block }) => block > 20));
+  const [victim] = fleet;
+  victim!.child.kill('SIGKILL');
+  await once(victim!.child.stdout!, 'close');
+  const rest = fleet.slice(1);
+  await until('the others have used up what is left', () =>
+    rest.every(({ denied }) => denied > 20),
+  );
+  for (const { child } of rest) {
+    child.kill('SIGKILL');
+    await once(child.stdout!, 'close');
+  }
+  const passed = fleet.reduce((sum, { block, each }) => sum + block + each, 0);
+  expect(passed).toBeLessThanOrEqual(capacity);
+  expect(passed).toBeGreaterThanOrEqual(capacity - capacity / 2);
+  expect(await left(name)).toBe(0);
+});
