@@ -5,7 +5,13 @@ const MAX_LIMIT = 1e9;
 
 export function checkWindow(draft: Draft, report: Report): void {
   const { limiter = {}, bounds = {} } = draft;
-  const { algorithm, window, maxCost = 1 } = limiter;
+  const { algorithm, count, window, maxCost = 1 } = limiter;
+  if (algorithm === 'leaky-bucket' && count !== undefined && count !== 'all') {
+    report(
+      'limiter.count',
+      `is '${count}', but a leaky bucket gives nothing back: those behind have been told their times. Say 'all', or take another algorithm.`,
+    );
+  }
   const windowed =
     algorithm !== undefined && algorithm !== 'token-bucket' && algorithm !== 'leaky-bucket';
   if (!windowed) {

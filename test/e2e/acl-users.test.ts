@@ -12,7 +12,8 @@ import { GENESIS_HASH } from '../../src/redis/calls.js';
 import { awaitRedis, connect, type RedisClient } from '../../src/redis/connect.js';
 import { functionsLibrary, loadFunctions } from '../../src/redis/functions.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { addTop, heartbeat, inFlight, lease, note, take } from '../../src/redis/scripts.js';
+import { refund } from '../../src/redis/refund.js';
+import { addTop, heartbeat, inFlight, lease, note, slots, take } from '../../src/redis/scripts.js';
 import { countOutcome } from '../../src/redis/subject-outcome.js';
 import { overrideSubject } from '../../src/redis/subject-override.js';
 import { freePort } from '../support/redis-server.js';
@@ -112,6 +113,7 @@ describe.each([
       expect(await inScript(service, 'MGET', bucket)).toBe('ok');
     }
     expect(await inScript(service, 'HSET', keys.inFlight, 'p', '1')).toBe('ok');
+    expect(await inScript(service, 'SET', keys.refund('m'), '1', 'PX', 1000)).toBe('ok');
     expect(await inScript(service, 'PEXPIRE', keys.inFlight, 1000)).toBe('ok');
     expect(await tried(service, 'HINCRBY', keys.telemetry(1), 'ok', 1)).toBe('ok');
     expect(await tried(service, 'PEXPIRE', keys.telemetry(1), 1000)).toBe('ok');
@@ -250,6 +252,26 @@ test('the real scripts: a service takes and asks for its share; it cannot actuat
   expect(reply.answers[0]?.allowed).toBe(true);
   const asked = { keys, processId: 'p', need: 9, reports: true, fallback };
   expect((await inFlight(service, asked)).share).toBe(4);
+  expect(
+    (await slots(service, { keys, op: 'hold', ids: ['q:1'], fallback })).done,
+    'places beside shares: the share takes all',
+  ).toEqual([false]);
+  for (const algorithm of [
+    'token-bucket',
+    'sliding-log',
+    'sliding-counter',
+    'fixed-window',
+  ] as const) {
+    const terms = { algorithm, windowMs: 60_000, cells: 6 };
+    const call = { keys, chargeByUs: 'any', fallback, shadow: false, terms } as const;
+    const taken = await take(service, { ...call, takes: [{ ...takes[0], subject: algorithm }] });
+    const { epoch, generation } = taken.inForce;
+    const one = { subject: algorithm, cost: 1, atUs: taken.nowUs, epoch, generation, terms };
+    const refunds = [{ ...one, mark: algorithm }];
+    expect(await refund(service, { keys, refunds, dueUs: null, shadow: false, fallback })).toEqual([
+      'refunded',
+    ]);
+  }
 
   const refused = /can't (run|access)|NOPERM/;
   const entry = { kind: 'note', prev: GENESIS_HASH, hash: 'f'.repeat(64), body: '{}' } as const;

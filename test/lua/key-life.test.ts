@@ -245,7 +245,7 @@ return wrong`;
     return bytes.toString('hex');
   };
   const python = spawnSync(
-    'python3',
+    process.env.SUITE_PYTHON ?? '/usr/bin/python3',
     [
       '-c',
       "import sys,struct\nprint('\\n'.join(struct.pack('>d',float(t)).hex() for t in sys.stdin.read().split()))",

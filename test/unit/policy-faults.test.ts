@@ -191,6 +191,13 @@ test('C87: the lowest capacity must hold the largest cost', () => {
   );
 });
 
+test('what cannot be given back cannot be counted by its end', () => {
+  const paced = { ...LIMITER, algorithm: 'leaky-bucket' };
+  expect(only({ limiter: { ...paced, count: 'failures' } })).toMatch(
+    /^limiter\.count is 'failures', but a leaky bucket gives nothing back/,
+  );
+});
+
 test('a reserve leaves room for one take, and what is shed first leaves more', () => {
   expect(only({ limiter: { ...LIMITER, reserve: { default: 0.5, sheddable: 0.2 } } })).toMatch(
     /^limiter\.reserve\.sheddable is 0\.2, below reserve\.default 0\.5/,
