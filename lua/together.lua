@@ -34,6 +34,17 @@ if not now or not charge_by then
 end
 local NONE = -1e300
 
+-- What lies in each bucket, read at once where many takes come together.
+local marks
+if sets > 1 then
+  local buckets = {}
+  for i = 1, size do buckets[i] = KEYS[2 * i] end
+  for i = 2 * size + 1, #KEYS do buckets[i - size] = KEYS[i] end
+  local read = call('MGET', unpack(buckets))
+  marks = {}
+  for i = 1, #buckets do marks[buckets[i]] = read[i] end
+end
+
 local function slack_at(v)
   return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16
 end
@@ -96,7 +107,8 @@ local function base_of(l, key, v, per_second, room, floor, slack)
   if base then return base end
   base = v - room
   if floor > base then base = floor end
-  local mark = call('GET', key)
+  local mark
+  if marks then mark = marks[key] else mark = call('GET', key) end
   if mark then
     local managed, unmanaged_base = l.managed, l.unmanaged_base
     local anchor = managed and tonumber(mark)
@@ -110,7 +122,7 @@ local function base_of(l, key, v, per_second, room, floor, slack)
   return base
 end
 
--- What one limiter alone would answer; charges nothing.
+-- What one limiter alone would answer, charging nothing: cost, reason, retry, left, the subject's key if it counts.
 local function check(l, arg, key)
   local costs, reserves = l.costs, l.reserves
   local reserve_default, reserve_sheddable = l.reserve_default, l.reserve_sheddable
@@ -142,7 +154,7 @@ local function check(l, arg, key)
     or subject and (cost > subject_capacity or cost - (subject_clock - subject) > subject_slack) then
     --- @include lib/denial.lua
   end
-  return { cost = cost, reason = reason, retry = retry, left = left, key = subject and key }
+  return cost, reason, retry, left, subject and key
 end
 
 local limiters, texts, fits = {}, {}, true
@@ -165,18 +177,19 @@ if not fits then
   return reply
 end
 
+local cost_of, reason_of, retry_of, left_of, key_of = {}, {}, {}, {}, {}
+local filled = #reply
 for set = 1, sets do
-  local answers, all = {}, true
+  local all = true
   for i = 1, size do
     local l, at = limiters[i], size * (set + 1) + i
-    local answer = check(l, ARGV[3 + at], KEYS[at])
-    answers[i] = answer
-    if answer.reason > 1 and l.mode ~= 1 and not l.apart or answer.reason == 8 then all = false end
+    local cost, reason, retry, left, key = check(l, ARGV[3 + at], KEYS[at])
+    cost_of[i], reason_of[i], retry_of[i], left_of[i], key_of[i] = cost, reason, retry, left, key
+    if reason > 1 and l.mode ~= 1 and not l.apart or reason == 8 then all = false end
   end
   for i = 1, size do
-    local l, answer = limiters[i], answers[i]
-    local key, cost, left = answer.key, answer.cost, answer.left
-    if all and answer.reason == 0 and cost > 0 then
+    local l, cost, left, key = limiters[i], cost_of[i], left_of[i], key_of[i]
+    if all and reason_of[i] == 0 and cost > 0 then
       l.bases[l.bucket] = l.bases[l.bucket] + cost
       l.moved[l.bucket] = true
       left = left - cost
@@ -191,10 +204,10 @@ for set = 1, sets do
     end
     if key then left = math.min(left, l.subject_clock - l.bases[key]) end
     left = left + l.slack
-    local at = #reply
-    reply[at + 1] = answer.reason
-    reply[at + 2] = left >= 1 and left - left % 1 or 0
-    reply[at + 3] = answer.retry
+    reply[filled + 1] = reason_of[i]
+    reply[filled + 2] = left >= 1 and left - left % 1 or 0
+    reply[filled + 3] = retry_of[i]
+    filled = filled + 3
   end
 end
 

@@ -633,7 +633,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '0686b673d7691882e9fe088e128d6f4920f9e415',
+  sha: '11f7b3abd2f42300511a1744dc50aafaa7aa56d0',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1204,6 +1204,7 @@ for i = 1, takes do\n\
     end\n\
     if own then left = math.min(left, own_limit - own.used) end\n\
   end\n\
+  if exempt and reason == 0 then reason = 10 end\n\
   local at = 3 * i + 1\n\
   reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left / 1000000))\n\
   reply[at + 2] = retry\n\
@@ -2562,7 +2563,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'e7601d42657ad72cc00342c531989aa5b6f90daf',
+  sha: 'e6720ad61099d8681016b62d33958a4227ba3360',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3144,6 +3145,7 @@ for i = 1, takes do\n\
     end\n\
     if own then left = math.min(left, own_limit - own.used) end\n\
   end\n\
+  if exempt and reason == 0 then reason = 10 end\n\
   local at = 3 * i + 1\n\
   reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left / 1000000))\n\
   reply[at + 2] = retry\n\
@@ -4092,7 +4094,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '8536c9a534036d2543bfbe808fb5da4e10c4c19f',
+  sha: 'eb461cdd5b59c3ae6f2cf1bbbd54ee9977d7aa8a',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4616,6 +4618,7 @@ for i = 1, takes do\n\
     end\n\
     if own then left = math.min(left, subject_capacity - own.level) end\n\
   end\n\
+  if exempt and reason == 0 then reason = 10 end\n\
   local at = 3 * i + 1\n\
   reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left + 0.0000005))\n\
   reply[at + 2] = ms\n\
@@ -5359,11 +5362,11 @@ export type SubjectsKeys = [params: string, bucket: string, overrides: string, i
 export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
 /**
  * decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier that its outcomes have reached, one bucket shared by all who come past the most live ones. A blocked one is denied; an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is there: only an open breaker and the probes of a half-open one bind it. A denied take writes nothing, except to bring back a bucket that lies ahead of Redis's clock, and to put the index of live subjects in order.
- * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since nothing is known of single subjects; reason 9: blocked; 32 is added to it where the shared bucket stood in. O(n) in the takes; up to 26 steps more for each subject that comes past the most.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since nothing is known of single subjects; reason 9: blocked; 10: admitted, since it is exempt; 32 is added where the shared bucket stood in. O(n) in the takes; up to 26 steps more for each subject that comes past the most.
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '0711712cf0b939881f5f87e8c9be1c35a75ef7ae',
+  sha: '686d4f2868dbd5bdd3f15769b894adbb1a2ecc5d',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5966,6 +5969,7 @@ for i = 1, takes do\n\
   end\n\
   if q and reason ~= 1 and q.clock - q.base < left then left = q.clock - q.base end\n\
   left = left + slack\n\
+  if exempt and reason == 0 then reason = 10 end\n\
   local at = 3 * i + 1\n\
   reply[at], reply[at + 1], reply[at + 2] = reason + (shared and 32 or 0), left >= 1 and left - left % 1 or 0, retry\n\
 end\n\
@@ -6520,7 +6524,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '040ee1d584ccd51b2e80b655b23dff8915b4b8d7',
+  sha: '9e68f9600dadfb3097e9d708d3958f48e4331ae7',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6809,6 +6813,15 @@ if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
 local NONE = -1e300\n\
+local marks\n\
+if sets > 1 then\n\
+  local buckets = {}\n\
+  for i = 1, size do buckets[i] = KEYS[2 * i] end\n\
+  for i = 2 * size + 1, #KEYS do buckets[i - size] = KEYS[i] end\n\
+  local read = call('MGET', unpack(buckets))\n\
+  marks = {}\n\
+  for i = 1, #buckets do marks[buckets[i]] = read[i] end\n\
+end\n\
 local function slack_at(v)\n\
   return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
 end\n\
@@ -6895,7 +6908,8 @@ local function base_of(l, key, v, per_second, room, floor, slack)\n\
   if base then return base end\n\
   base = v - room\n\
   if floor > base then base = floor end\n\
-  local mark = call('GET', key)\n\
+  local mark\n\
+  if marks then mark = marks[key] else mark = call('GET', key) end\n\
   if mark then\n\
     local managed, unmanaged_base = l.managed, l.unmanaged_base\n\
     local anchor = managed and tonumber(mark)\n\
@@ -6994,7 +7008,7 @@ local function check(l, arg, key)\n\
     end\n\
     retry = (never or retry > 315360000000) and -1 or math.max(1, math.ceil(retry))\n\
   end\n\
-  return { cost = cost, reason = reason, retry = retry, left = left, key = subject and key }\n\
+  return cost, reason, retry, left, subject and key\n\
 end\n\
 local limiters, texts, fits = {}, {}, true\n\
 for i = 1, size do\n\
@@ -7014,18 +7028,19 @@ if not fits then\n\
   reply[1] = 2\n\
   return reply\n\
 end\n\
+local cost_of, reason_of, retry_of, left_of, key_of = {}, {}, {}, {}, {}\n\
+local filled = #reply\n\
 for set = 1, sets do\n\
-  local answers, all = {}, true\n\
+  local all = true\n\
   for i = 1, size do\n\
     local l, at = limiters[i], size * (set + 1) + i\n\
-    local answer = check(l, ARGV[3 + at], KEYS[at])\n\
-    answers[i] = answer\n\
-    if answer.reason > 1 and l.mode ~= 1 and not l.apart or answer.reason == 8 then all = false end\n\
+    local cost, reason, retry, left, key = check(l, ARGV[3 + at], KEYS[at])\n\
+    cost_of[i], reason_of[i], retry_of[i], left_of[i], key_of[i] = cost, reason, retry, left, key\n\
+    if reason > 1 and l.mode ~= 1 and not l.apart or reason == 8 then all = false end\n\
   end\n\
   for i = 1, size do\n\
-    local l, answer = limiters[i], answers[i]\n\
-    local key, cost, left = answer.key, answer.cost, answer.left\n\
-    if all and answer.reason == 0 and cost > 0 then\n\
+    local l, cost, left, key = limiters[i], cost_of[i], left_of[i], key_of[i]\n\
+    if all and reason_of[i] == 0 and cost > 0 then\n\
       l.bases[l.bucket] = l.bases[l.bucket] + cost\n\
       l.moved[l.bucket] = true\n\
       left = left - cost\n\
@@ -7039,10 +7054,10 @@ for set = 1, sets do\n\
     end\n\
     if key then left = math.min(left, l.subject_clock - l.bases[key]) end\n\
     left = left + l.slack\n\
-    local at = #reply\n\
-    reply[at + 1] = answer.reason\n\
-    reply[at + 2] = left >= 1 and left - left % 1 or 0\n\
-    reply[at + 3] = answer.retry\n\
+    reply[filled + 1] = reason_of[i]\n\
+    reply[filled + 2] = left >= 1 and left - left % 1 or 0\n\
+    reply[filled + 3] = retry_of[i]\n\
+    filled = filled + 3\n\
   end\n\
 end\n\
 for i = 1, size do\n\
@@ -7124,7 +7139,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '7ab1b6cbd526872b0d07a49a91c7d121a6b7a56d',
+  sha: '971446377d03af25fff5911965f8b90a41b0a9fa',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7679,6 +7694,7 @@ for i = 1, takes do\n\
     end\n\
     if own then left = math.min(left, own_limit - own.used) end\n\
   end\n\
+  if exempt and reason == 0 then reason = 10 end\n\
   local at = 3 * i + 1\n\
   reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left / 1000000))\n\
   reply[at + 2] = retry\n\
