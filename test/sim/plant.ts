@@ -4,7 +4,8 @@
  */
 
 import { type Bins, GAMMA, type TelemetryReading } from '../../src/sense/readings.js';
-import { createEventQueue, seeded } from './event-queue.js';
+import { createEventQueue } from '../../src/sim/event-queue.js';
+import { seeded } from '../../src/sim/random.js';
 
 export interface PlantPhase {
   seconds: number;

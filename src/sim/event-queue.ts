@@ -1,4 +1,4 @@
-/** Events in order of virtual time, and seeded randomness: what the plant runs on. Stage: test. */
+/** Events in order of virtual time: what the plant runs on. Stage: simulate. */
 
 export interface SimEvent {
   atMs: number;
@@ -46,16 +46,4 @@ function swap(heap: SimEvent[], i: number, j: number): void {
 
 function before(a: SimEvent, b: SimEvent): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
-}
-
-/** mulberry32: the same seed gives the same numbers in [0, 1). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
