@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { stream } from 'hono/streaming';
 import { expect, test } from 'vitest';
 import { type FlyballVariables, flyball } from '../../src/enforce/middleware/hono.js';
@@ -143,6 +143,24 @@ test('the address comes from `address` where there is no socket; the decision is
   expect(denied.status).toBe(429);
   expect(denied.headers.get('content-type')).toBe('application/problem+json');
   expect(await (await app.request('/')).json()).toEqual({ subject: 'unknown' });
+});
+
+test('its functions may be given Hono’s own context', async () => {
+  const api = await rig.limiter(
+    { ...WIDE, subjectRate: 0.01, subjectCapacity: 1 },
+    { perSubject: { subject: '{tenant}', rate: 5, capacity: 10 } },
+  );
+  type Env = { Variables: FlyballVariables & { tenant: string } };
+  const app = new Hono<Env>();
+  app.use(async (c, next) => {
+    c.set('tenant', c.req.query('tenant') ?? 'none');
+    await next();
+  });
+  app.use(flyball(api, { attributes: (c: Context<Env>) => ({ tenant: c.get('tenant') }) }));
+  app.get('/', (c) => c.text(c.get('flyball')?.subject ?? ''));
+  expect(await (await app.request('/?tenant=a')).text()).toBe('a');
+  expect((await app.request('/?tenant=a')).status).toBe(429);
+  expect(await (await app.request('/?tenant=b')).text()).toBe('b');
 });
 
 test('an upgraded socket, for which the Node adapter has no answer to watch, counts until it closes', async () => {
