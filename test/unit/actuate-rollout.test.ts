@@ -1,6 +1,6 @@
 /** The rollout verb and the adoption of a policy's rollout, as pure functions: what stands, and what is said. */
 import { describe, expect, test } from 'vitest';
-import { adoptedParams } from '../../src/actuate/adopted-params.js';
+import { adoptedParams, createdParams } from '../../src/actuate/adopted-params.js';
 import type { Facts, VerbPlan } from '../../src/actuate/verbs/plan.js';
 import { type RolloutWish, rollout } from '../../src/actuate/verbs/rollout.js';
 import { parsePolicy } from '../../src/policy/parse.js';
@@ -144,6 +144,18 @@ describe('a person’s rollout stands until the file changes that very field', (
     expect(plan.change.rollout).toBe('{"percent":1,"subjects":["a"]}');
     expect(plan.sentence).toContain('gave the rollout of checkout back to its policy');
   });
+});
+
+test('params that Redis lost come back with the rollout that stood; a fresh limiter has the policy’s', () => {
+  const loaded = {
+    file: 'x.ts',
+    policy: policyWith({ percent: 1 }),
+    hash: 'a'.repeat(64),
+    json: '',
+  };
+  const last = params({ rollout: text({ percent: 10 }, '{"percent":1}', { percent: 1 }) });
+  expect(createdParams(loaded, last).change.rollout).toBe(last.rollout);
+  expect(createdParams(loaded, null).change.rollout).toBe('{"percent":1}');
 });
 
 describe('in a policy', () => {
