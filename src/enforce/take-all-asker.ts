@@ -65,7 +65,7 @@ export function createSetAsker(
   /** At most one call to learn the time, one repeated for being late, one for other sets of buckets. */
   async function decide(batch: Asked[], deadlineAtMs: number): Promise<TogetherReply> {
     const sets = batch.map(({ takes }) => takes);
-    const keys = await within(deadlineAtMs, findKeys);
+    const keys = knownKeys() ?? (await within(deadlineAtMs, findKeys));
     if (!shareSlot(keys)) throw warned(slotFault(keys));
     let mayLearn = true;
     let mayBeLate = true;
@@ -114,7 +114,13 @@ export function createSetAsker(
     return reply;
   }
 
-  /** Known after the first call; then nothing is awaited of Redis. */
+  /** After the first call; then nothing more is awaited of Redis. */
+  function knownKeys(): LimiterKeys[] | null {
+    const keys: LimiterKeys[] = [];
+    for (const { finder } of members) if (finder.keys) keys.push(finder.keys);
+    return keys.length === members.length ? keys : null;
+  }
+
   async function findKeys(): Promise<LimiterKeys[]> {
     return Promise.all(members.map(async ({ finder }) => finder.keys ?? (await finder.find())));
   }
