@@ -1,7 +1,15 @@
 /** Decisions a second, client CPU and Redis CPU of a decision: Flyball and its peers, many in flight. */
 import { contestants, FLYBALL_CACHED, WORKLOADS } from './contestants.mjs';
-import { closedLoop, interleaved, subjectName, zipfSubjects } from './load.mjs';
-import { median, target } from './report.mjs';
+import {
+  closedLoop,
+  interleaved,
+  medianOf,
+  ratioOf,
+  subjectName,
+  withServerCpu,
+  zipfSubjects,
+} from './load.mjs';
+import { target } from './report.mjs';
 
 const IN_FLIGHT = [64, 512];
 const ROUNDS = 7;
@@ -51,36 +59,28 @@ async function warm({ ask }, subjects) {
 const walk = (ask) => (subject) => ask(subject);
 
 async function measure(server, each, subjects, inFlight) {
-  const before = await server.cpuSeconds();
-  const run = await closedLoop(each.ask, {
-    subjects,
-    inFlight,
-    ms: each.kind === 'caching' ? MEASURE_CACHING_MS : MEASURE_MS,
-    from: each.next ?? 0,
-  });
+  const ms = each.kind === 'caching' ? MEASURE_CACHING_MS : MEASURE_MS;
+  const from = each.next ?? 0;
+  const run = await withServerCpu(server, () =>
+    closedLoop(each.ask, { subjects, inFlight, ms, from }),
+  );
   each.next = run.next;
-  const serverCpuUs = ((await server.cpuSeconds()) - before) * 1e6;
-  return { ...run, serverCpuUs: serverCpuUs / run.decisions };
-}
-
-/** The median over rounds of `a ÷ b`, each ratio taken inside one round. */
-export function ratio(runs, a, b, field) {
-  return median(runs.get(a).map((run, round) => run[field] / runs.get(b)[round][field]));
+  return run;
 }
 
 const best = (runs, names, field, better) =>
-  names.reduce((x, y) => (better(ratio(runs, y, x, field), 1) ? y : x));
+  names.reduce((x, y) => (better(ratioOf(runs, y, x, field), 1) ? y : x));
 const more = (a, b) => a > b;
 const less = (a, b) => a < b;
 
 function tableOf(workload, inFlight, all, runs) {
-  const of = (name, field) => median(runs.get(name).map((run) => run[field]));
+  const of = (name, field) => medianOf(runs, name, field);
   return {
     title: `${workload}-heavy, ${inFlight} in flight, ${SUBJECTS} Zipf keys, ${ROUNDS} rounds`,
     columns: ['', '× rlf', 'decisions/s', 'client µs', 'Redis µs', 'admitted', 'failed'],
     rows: all.map(({ name }) => [
       name,
-      ratio(runs, name, RLF, 'perSecond'),
+      ratioOf(runs, name, RLF),
       of(name, 'perSecond'),
       of(name, 'clientCpuUs'),
       of(name, 'serverCpuUs'),
@@ -97,7 +97,7 @@ function targetsOf(workload, inFlight, all, runs) {
       .filter(({ name, kind }) => kind === wanted && !name.startsWith('flyball'))
       .map(({ name }) => name);
   const peers = peersOf('exact');
-  const against = (peer, field = 'perSecond') => ratio(runs, 'flyball', peer, field);
+  const against = (peer, field = 'perSecond') => ratioOf(runs, 'flyball', peer, field);
   const targets = [];
   if (workload === 'allowed') {
     const fastest = best(runs, peers, 'perSecond', more);
@@ -111,7 +111,7 @@ function targetsOf(workload, inFlight, all, runs) {
       target(`${where}: decisions/s ÷ ${RLF}`, against(RLF), '>=', 3),
       target(
         `${where}: ${FLYBALL_CACHED} ÷ best caching peer (${caching})`,
-        ratio(runs, FLYBALL_CACHED, caching, 'perSecond'),
+        ratioOf(runs, FLYBALL_CACHED, caching),
         '>=',
         2,
       ),

@@ -36,5 +36,5 @@ async function run({ port, ms, connections }) {
       });
     });
   await Promise.all(Array.from({ length: connections }, one));
-  return { perSecond: (answers * 1000) / (performance.now() - start), bad };
+  return { perSecond: (answers * 1000) / (performance.now() - start), answers, bad };
 }

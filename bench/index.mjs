@@ -1,37 +1,52 @@
-/** `npm run bench -- <name> [--json]`: runs one bench and prints its figures, its targets, and one line of JSON. */
+/** `npm run bench -- <name> [--only <part>] [--json]`: runs one bench; prints its figures, its targets, a line of JSON. */
+import { parseArgs } from 'node:util';
+import { ENFORCE_PARTS, enforceBench } from './enforce.mjs';
 import { printBench } from './report.mjs';
 
-/** Each loads only when it is run: a bench may need peers that are installed then. */
 const BENCHES = {
   decide: {
     about: 'what one turn of the control law costs, and a tick of 10,000 limiters',
+    parts: [],
     run: async () => (await import('./decide.mjs')).decideBench(),
   },
   enforce: {
-    about: 'decisions against peers, a lone decision, CPU, memory, Fastify',
-    run: async () => (await import('./enforce.mjs')).enforceBench(),
+    about: 'decisions against peers, a lone decision, CPU, memory, Fastify, blocks, a Cluster',
+    parts: ENFORCE_PARTS,
+    run: enforceBench,
   },
 };
 
-const args = process.argv.slice(2);
-const names = args.filter((arg) => !arg.startsWith('-'));
-const unknown = [
-  ...args.filter((arg) => arg.startsWith('-') && arg !== '--json'),
-  ...names.filter((name) => !Object.hasOwn(BENCHES, name)),
-];
-
-if (unknown.length > 0 || names.length > 1) {
-  process.stderr.write(
-    `bench: ${unknown.length > 0 ? `unknown: ${unknown.join(', ')}` : 'one at a time'}. Benches: ${Object.keys(BENCHES).join(', ')}; option: --json.\n`,
-  );
+const names = Object.keys(BENCHES).join(', ');
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, only: { type: 'string', multiple: true } },
+  });
+  await run(positionals, values);
+} catch (error) {
+  if (!(error instanceof TypeError) && !(error instanceof RangeError)) throw error;
+  process.stderr.write(`bench: ${error.message}\n`);
   process.exitCode = 64;
-} else if (names.length === 0) {
-  for (const [name, { about }] of Object.entries(BENCHES)) {
-    process.stdout.write(`${name.padEnd(10)}${about}\n`);
+}
+
+async function run([name, ...more], { json = false, only }) {
+  if (name === undefined) {
+    for (const [each, { about, parts }] of Object.entries(BENCHES)) {
+      const choice = parts.length > 0 ? ` (--only ${parts.join(', ')})` : '';
+      process.stdout.write(`${each.padEnd(10)}${about}${choice}\n`);
+    }
+    process.stderr.write('Run one: npm run bench -- decide\n');
+    return;
   }
-  process.stderr.write('Run one: npm run bench -- decide\n');
-} else {
-  const [name] = names;
-  const result = await BENCHES[name].run();
-  printBench(name, result, args.includes('--json'));
+  const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
+  if (bench === undefined || more.length > 0) {
+    throw new RangeError(`one at a time. Benches: ${names}; options: --only <part>, --json.`);
+  }
+  const parts = only?.flatMap((each) => each.split(','));
+  const unknown = parts?.filter((part) => !bench.parts.includes(part)) ?? [];
+  if (unknown.length > 0) {
+    const known = bench.parts.length > 0 ? bench.parts.join(', ') : 'none';
+    throw new RangeError(`unknown part ${unknown.join(', ')}. Parts of ${name}: ${known}.`);
+  }
+  printBench(name, await bench.run(parts), json);
 }

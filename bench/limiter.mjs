@@ -11,12 +11,12 @@ const DEADLINE_MS = 5_000;
 /** Limits so wide that they deny nothing in a bench. */
 export const WIDE = { rate: 1e6, capacity: 1e6 };
 
-export async function managedLimiter(redis, name, { total = WIDE, perSubject, ...options }) {
+export async function managedLimiter(redis, name, { total = WIDE, perSubject, group, ...options }) {
   const policy = resolvePolicy({ limiter: { name, ...total, ...(perSubject && { perSubject }) } });
   const nowMs = Date.now();
   const reply = await write(
     redis,
-    { name },
+    group === undefined ? { name } : { name, group },
     {
       authority: { kind: 'person' },
       expected: { epoch: nowMs, revision: 1 },
@@ -33,7 +33,13 @@ export async function managedLimiter(redis, name, { total = WIDE, perSubject, ..
     { leaseMs: HOUR_MS, nowMs },
   );
   if (reply.status !== 'ok') throw new Error(`bench: params refused: ${reply.reason}`);
-  const limiter = createLimiter({ name, redis, deadlineMs: DEADLINE_MS, ...options });
+  const limiter = createLimiter({
+    name,
+    redis,
+    deadlineMs: DEADLINE_MS,
+    ...(group !== undefined && { group }),
+    ...options,
+  });
   // Redis's time is learned before anything is measured.
   for (let i = 0; i < 3; i++) await limiter.peek();
   return limiter;

@@ -1,4 +1,5 @@
 /** The load of a bench: Zipf keys from a fixed seed, a closed loop of n in flight, and interleaved rounds. */
+import { median } from './report.mjs';
 
 const YIELD_EVERY = 256;
 const nextTurn = () => new Promise((ok) => setImmediate(ok));
@@ -75,6 +76,23 @@ export async function closedLoop(ask, { subjects, inFlight, ms, from = 0 }) {
     failed,
     next,
   };
+}
+
+/** What `run` counts of the server's CPU beside what it counts itself, µs a decision. */
+export async function withServerCpu(server, run) {
+  const before = await server.cpuSeconds();
+  const result = await run();
+  const serverCpuUs = (((await server.cpuSeconds()) - before) * 1e6) / result.decisions;
+  return { ...result, serverCpuUs };
+}
+
+/** The median over rounds of `a ÷ b`, each ratio taken inside one round. */
+export function ratioOf(runs, a, b, field = 'perSecond') {
+  return median(runs.get(a).map((run, round) => run[field] / runs.get(b)[round][field]));
+}
+
+export function medianOf(runs, name, field) {
+  return median(runs.get(name).map((run) => run[field]));
 }
 
 /** Every contestant in every round, each round beginning with another: what the machine does to one it does to all. */

@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
-export async function startRedis() {
+/** @param {Record<string, string>} more settings */
+export async function startRedis(more = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'flyball-bench-'));
   const port = await freePort();
-  const settings = { port, bind: '127.0.0.1', dir, save: '', appendonly: 'no' };
+  const settings = { port, bind: '127.0.0.1', dir, save: '', appendonly: 'no', ...more };
   const child = spawn(
     process.env.FLYBALL_REDIS_SERVER ?? 'redis-server',
     Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
@@ -51,7 +52,7 @@ export async function startRedis() {
   };
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer();
   await new Promise((ok) => server.listen(0, '127.0.0.1', ok));
   const { port } = server.address();
