@@ -31,6 +31,9 @@ const WHY: Record<string, string> = {
   redis_away: 'the limit cannot be checked at the moment',
 };
 
+/** Denied by a quota that `RateLimit-Policy` lists; the others are none. */
+const BY_QUOTA: readonly string[] = ['subject', 'cost', 'rate', 'reserve'];
+
 /** 429: the client's own doing (its bucket, its cost). 503: the state of the service. */
 export function statusOf(decision: TakeDecision): 429 | 503 {
   return decision.limit === 'subject' || decision.limit === 'cost' ? 429 : 503;
@@ -43,7 +46,8 @@ export function problemOf(
   retryS: number | null = retrySeconds(decision),
 ): Problem {
   const status = statusOf(decision);
-  const own = decision.limit === 'subject';
+  const limit = decision.limit ?? 'rate';
+  const own = limit === 'subject';
   const again = retryS === null ? '' : ` Try again in ${retryS} s.`;
   return {
     type: `${IANA}${status === 429 ? 'quota-exceeded' : 'temporary-reduced-capacity'}`,
@@ -51,9 +55,9 @@ export function problemOf(
     status,
     detail: `Limiter ${name} denied the request: ${WHY[decision.reason] ?? decision.reason}.${again}`,
     limiter: name,
-    limit: decision.limit ?? 'rate',
+    limit,
     reason: decision.reason,
     ...(retryS === null ? {} : { retryAfterSeconds: retryS }),
-    ...(status === 429 ? { 'violated-policies': [own ? `${name}.subject` : name] } : {}),
+    ...(BY_QUOTA.includes(limit) ? { 'violated-policies': [own ? `${name}.subject` : name] } : {}),
   };
 }

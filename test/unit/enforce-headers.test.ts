@@ -221,3 +221,18 @@ test('a subject with numbers of its own is not told those of the others; r never
   const cut = decision({ allowed: true, limit: null, remaining: 180 });
   expect(headersOf('a', cut, { ...NUMBERS, capacity: 100 }).RateLimit).toBe('"a";r=100;t=1');
 });
+
+test('a problem names the policy whose quota was used up; a cap or a breaker is none', () => {
+  const violated = (limit: TakeDecision['limit']) =>
+    problemOf('a', decision({ limit }))['violated-policies'];
+  expect([violated('subject'), violated('rate'), violated('reserve')]).toEqual([
+    ['a.subject'],
+    ['a'],
+    ['a'],
+  ]);
+  expect([violated('in_flight'), violated('breaker'), violated('redis')]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
