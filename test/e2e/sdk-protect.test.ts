@@ -169,7 +169,7 @@ test('denied calls call nothing, are no failures, and go to the fallback', async
 
 test('opens by itself only above the threshold; then refuses here, tries one, and closes', async () => {
   const api = limiter();
-  const call = await pay({ limiter: api, breaker: { volumeThreshold: 5, openMs: 60 } });
+  const call = await pay({ limiter: api, breaker: { volumeThreshold: 5, openMs: 400 } });
   answer = 'fail';
   for (let i = 0; i < 4; i++) await caught(call());
   expect(call.state).toBe('closed');
@@ -196,7 +196,7 @@ test('opens by itself only above the threshold; then refuses here, tries one, an
 });
 
 test('a probe that hangs ends with its time; one that is cancelled makes room for the next', async () => {
-  const breaker = { volumeThreshold: 1, errorRatio: 0, openMs: 40 };
+  const breaker = { volumeThreshold: 1, errorRatio: 0, openMs: 300 };
   const call = await pay({ breaker, timeoutMs: 500 });
   answer = 'fail';
   await caught(call());
