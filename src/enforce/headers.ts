@@ -81,8 +81,7 @@ export function fieldsOf(
   // More left than its bucket can hold: this subject has numbers of its own, which are not known here.
   const hasOwn = own !== null && subject !== null && !(allowed && decision.remaining > own.quota);
   const shown = hasOwn && (allowed || limit === 'subject' || limit === 'cost') ? own : total;
-  // What a denied client may use now is nothing, whatever the other bucket holds.
-  const left = limit === 'in_flight' ? 0 : whole(Math.floor(decision.remaining));
+  const left = allowed || isBySize(decision) ? whole(Math.floor(decision.remaining)) : 0;
   // The numbers may have changed since they were decided by.
   const remaining = Math.min(left, shown.quota);
   const resetS = allowed ? secondsToUse(shown, remaining) : retrySeconds(decision);
@@ -101,6 +100,11 @@ export function fieldsOf(
     if (fullS !== null) headers['X-RateLimit-Reset'] = String(fullS);
   }
   return headers;
+}
+
+/** Denied for its cost alone: a smaller one could pass now. By a cap, breaker, reserve or block none could. */
+function isBySize({ limit, reason }: TakeDecision): boolean {
+  return limit === 'rate' || limit === 'cost' || (limit === 'subject' && reason !== 'blocked');
 }
 
 /** Whole seconds until a denied take could pass, at least 1; null when it never can. */

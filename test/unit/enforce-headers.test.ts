@@ -58,13 +58,21 @@ test('C49: limits go in one list, the subject hashed; what denied is shown', () 
   expect(byTotal.RateLimit).toBe('"checkout";r=0;t=1');
 });
 
-test('a cap refusal shows r=0 however many tokens are left', () => {
-  const headers = headersOf(
-    'checkout',
-    decision({ limit: 'in_flight', reason: 'in_flight', remaining: 150, retryAfterMs: 80 }),
-    NUMBERS,
-  );
-  expect(headers.RateLimit).toBe('"checkout";r=0;t=1');
+test('what denies whatever is left shows r=0: a cap, a breaker, a reserve, a block', () => {
+  const cases = [
+    ['in_flight', 'in_flight'],
+    ['breaker', 'probe_budget'],
+    ['reserve', 'reserve'],
+    ['subject', 'blocked'],
+    ['redis', 'redis_away'],
+  ] as const;
+  for (const [limit, reason] of cases) {
+    const denied = decision({ limit, reason, remaining: 150, retryAfterMs: 80 });
+    expect(headersOf('checkout', denied, NUMBERS).RateLimit).toBe('"checkout";r=0;t=1');
+  }
+  // A smaller cost could pass.
+  const large = decision({ limit: 'rate', reason: 'rate', remaining: 3, retryAfterMs: 80 });
+  expect(headersOf('checkout', large, NUMBERS).RateLimit).toBe('"checkout";r=3;t=1');
 });
 
 test('C48: Retry-After is never 0, never below t, and never earlier than the wait', () => {
