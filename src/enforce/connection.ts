@@ -18,17 +18,19 @@ interface Shared {
 }
 
 const sharedByPlace = new Map<string, Shared>();
+/** The default of `createLimiter`. */
+const DEFAULT_DEADLINE_MS = 50;
 /** Listeners that one limiter adds: `close`, `error`, and `ready` while it waits. */
 const LISTENERS = 3;
 /** Faults are counted and warned of by the limiter; without a listener ioredis prints each. */
 const ignoreFault = () => {};
 
 export function openConnection(
-  options: Pick<LimiterOptions, 'redis' | 'url'>,
+  options: Pick<LimiterOptions, 'redis' | 'url' | 'deadlineMs'>,
   warn: Warn,
 ): Connection {
   const own = options.redis;
-  if (own !== undefined) checkOwn(own, warn);
+  if (own !== undefined) checkOwn(own, options.deadlineMs ?? DEFAULT_DEADLINE_MS, warn);
   const place = own === undefined ? placeOf(options.url, warn) : null;
   const redis = own ?? share(place!);
   redis.setMaxListeners(redis.getMaxListeners() + LISTENERS);
@@ -84,7 +86,7 @@ function unshare(place: Place): void {
 }
 
 /** What of a caller's own client would break the limits. */
-function checkOwn(redis: RedisClient, warn: Warn): void {
+function checkOwn(redis: RedisClient, deadlineMs: number, warn: Warn): void {
   const client = 'options' in redis ? (redis.options as OwnOptions) : {};
   if (client.keyPrefix) {
     throw new FlyballTypeError(
@@ -92,7 +94,13 @@ function checkOwn(redis: RedisClient, warn: Warn): void {
       `redis has keyPrefix ${show(client.keyPrefix)}, which would hide its keys from the daemon. Give a client without it; createLimiter's own \`prefix\` sets the keys' prefix.`,
     );
   }
-  // A cluster client sends again by its own rules, below the limiter's reach.
+  const delayMs = client.retryDelayOnFailover ?? 0;
+  if (delayMs > 0 && delayMs < deadlineMs) {
+    warn(
+      'FLYBALL_W_CLIENT_RESENDS',
+      `your Cluster client sends unanswered commands again ${delayMs} ms after a node was lost (retryDelayOnFailover), within the deadline of ${deadlineMs} ms, so a take may be charged twice. Set retryDelayOnFailover: 0.`,
+    );
+  }
   if (client.autoResendUnfulfilledCommands === true) {
     warn(
       'FLYBALL_W_CLIENT_RESENDS',
@@ -104,4 +112,6 @@ function checkOwn(redis: RedisClient, warn: Warn): void {
 interface OwnOptions {
   keyPrefix?: string;
   autoResendUnfulfilledCommands?: boolean;
+  /** Of a Cluster alone. */
+  retryDelayOnFailover?: number;
 }

@@ -1,6 +1,8 @@
+/** A Cluster of one node: the SDK on it, and what a client of a Cluster that is away still sends. */
 import { Cluster } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLimiter } from '../../src/index.js';
+import { createCluster } from '../../src/redis/cluster.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
 
@@ -19,6 +21,7 @@ afterAll(() => server.stop());
 test('C31: through a Cluster client takes, shares and telemetry stay on one slot', async () => {
   const cluster = new Cluster([{ host: '127.0.0.1', port: server.port }]);
   const admin = server.client();
+  const warned: string[] = [];
   try {
     for (const group of [undefined, 'payments']) {
       const name = group ? 'grouped' : 'single';
@@ -30,7 +33,7 @@ test('C31: through a Cluster client takes, shares and telemetry stay on one slot
         redis: cluster,
         deadlineMs: 5_000,
         completions: true,
-        onWarning: () => {},
+        onWarning: ({ code }) => warned.push(code),
       });
       const decisions = await Promise.all(
         Array.from({ length: 100 }, (_, i) => api.take(`user:${i}`)),
@@ -41,6 +44,37 @@ test('C31: through a Cluster client takes, shares and telemetry stay on one slot
       await api.close();
       expect(api.stats().telemetryDropped).toBe(0);
     }
+    // Its default sends again within these five seconds what may have been charged.
+    expect(warned).toContain('FLYBALL_W_CLIENT_RESENDS');
+  } finally {
+    cluster.disconnect();
+  }
+});
+
+test('what waited for a Cluster that is away is failed in time, and not sent when it is back', async () => {
+  const cluster = createCluster({
+    nodes: [{ host: '127.0.0.1', port: server.port }],
+    node: {},
+    retryMs: () => 50,
+    commandTimeoutMs: 400,
+  });
+  cluster.on('error', () => {});
+  try {
+    await until('it is ready', () => cluster.status === 'ready');
+    expect(await cluster.set('before', '1')).toBe('OK');
+    server.pause();
+    const underWay = cluster.incr('late').catch((error: Error) => error.message);
+    expect(await underWay).toMatch(/timed out/);
+    await server.kill();
+    await until('it is away', () => cluster.status !== 'ready');
+    const waiting = cluster.incr('late').catch((error: Error) => error.message);
+    expect(await waiting).toMatch(/timed out|closed|isn't ready/i);
+    await server.restart();
+    await until(
+      'it is back',
+      async () => (await cluster.set('after', '1').catch(() => '')) === 'OK',
+    );
+    expect(await cluster.get('late')).toBeNull();
   } finally {
     cluster.disconnect();
   }

@@ -13,6 +13,7 @@ import { cli } from '../support/cli-run.js';
 import { type DaemonSetup, daemonSetup, policyText, type TestDaemon } from '../support/daemon.js';
 import { startCluster, type TestCluster } from '../support/redis-cluster.js';
 import { setParams, until } from '../support/sdk-params.js';
+import { tempFolder } from '../support/temp-folder.js';
 
 const DEADLINE_MS = 500;
 const HELD_MS = 10 * DEADLINE_MS;
@@ -95,7 +96,7 @@ test('C31: daemon and CLI work on three masters as on one server', async () => {
   const audit = await run('audit', 'refund');
   expect([audit.code, audit.stdout]).toEqual([0, expect.stringMatching(/33/)]);
   expect((await run('audit', 'verify', 'refund')).code).toBe(0);
-  const doctor = await run('doctor', daemons.policies);
+  const doctor = await run('doctor', tempFolder('none'));
   expect(doctor.stdout).toMatch(
     /warn +topology +cluster of 3 masters and 1 replica, state ok, 16384 of 16384/,
   );

@@ -33,6 +33,11 @@ export async function freePort(): Promise<number> {
 export async function startRedis(args: string[] = []): Promise<TestRedis> {
   const dir = mkdtempSync(join(tmpdir(), 'flyball-test-'));
   const port = await freePort();
+  // By itself it would take the port 10,000 higher, which may not exist.
+  const bus =
+    args.includes('--cluster-enabled') && !args.includes('--cluster-port')
+      ? ['--cluster-port', String(await freePort())]
+      : [];
   const clients = new Set<Redis>();
   let child: ChildProcess;
 
@@ -50,6 +55,7 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
         '',
         '--appendonly',
         'no',
+        ...bus,
         ...args,
         ...more,
       ],
