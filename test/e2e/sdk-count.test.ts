@@ -193,6 +193,14 @@ test('a closing process sends what is still to be given back', async () => {
   expect(await left(limiter())).toBe(5);
 });
 
+test('whose end nobody told stays charged: a process that died, or forgot', async () => {
+  await setParams(admin, { name }, NUMBERS);
+  const api = limiter({ count: 'failures' });
+  await Promise.all([api.take('user:1'), api.take('user:1')]);
+  await api.close();
+  expect(await left(limiter())).toBe(3);
+});
+
 test('what cannot be counted is refused by name', () => {
   const make = (options: object) => () =>
     createLimiter({ name, url: server.url, ...options } as LimiterOptions);

@@ -98,6 +98,22 @@ test('nothing was taken: a denial, a peek, off, what Redis did not decide', asyn
   server.resume();
 });
 
+test('what came from a block goes back to the bucket that the block was drawn from', async () => {
+  await setParams(admin, { name }, { rate: 0.001, capacity: 1_000, inFlightMax: 0 });
+  const api = limiter({ draw: 'block' });
+  let decision = await api.take();
+  let taken = 1;
+  await until('a block is in use', async () => {
+    decision = await api.take();
+    taken += 1;
+    return decision.source === 'block';
+  });
+  expect(await api.refund(decision.id!)).toEqual({ refunded: true });
+  expect(await decision.refund()).toEqual({ refunded: false, why: 'already' });
+  await api.close();
+  expect(await left(limiter())).toBe(1_000 - taken + 1);
+});
+
 test('shadow: what would have been taken goes back to the shadow’s buckets', async () => {
   await setParams(admin, { name }, { ...NUMBERS, mode: 'shadow' });
   const api = limiter();
