@@ -29,8 +29,8 @@
 local now = now_us(ARGV[1])
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'
-if not now or process == '' or not need then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants process, and need of 0 or more')
+if not now or process == '' or not need or not KEYS[3] or not ARGV[6] then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, process, need of 0 or more, and exact')
 end
 need = math.ceil(need)
 local LAPSE_US, STICK_US = 3000000, 10000000

@@ -21,8 +21,8 @@ local call = redis.call
 local now = now_us(ARGV[1])
 local LEASE_US = 5000000
 local op = ARGV[3]
-if not now or (op ~= 'hold' and op ~= 'release') then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID slots wants op hold or release')
+if not now or not KEYS[3] or (op ~= 'hold' and op ~= 'release') then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID slots wants three keys, and op hold or release')
 end
 local function text(n)
   return string.format('%.0f', n)

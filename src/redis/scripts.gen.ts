@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: 'd979bb9878cbae9e5b9d9f1ef60d1bcdfd32318a',
+  sha: 'bfd4be2ad45eca539679a681fc8db55723aeea04',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -261,6 +261,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -633,7 +634,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '11f7b3abd2f42300511a1744dc50aafaa7aa56d0',
+  sha: 'fd6f70765be8b35350829569ea80982a5ca26fce',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -873,6 +874,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -900,14 +902,14 @@ local hot = call('HGET', KEYS[1], 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
 local NONE = -1e300\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text = string.sub(hot, 161)\n\
+    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
@@ -922,7 +924,7 @@ if not text then\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
-    subject_since = v.untl == 0 and now or v.subjectSince\n\
+    subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -1228,7 +1230,7 @@ export type DrawArgs = [nowUs: ScriptArg, epoch: ScriptArg, ...draw: ScriptArg[]
  */
 export const drawScript: Script<DrawKeys, DrawArgs> = {
   name: 'draw',
-  sha: 'b6165a3589bf2e077b4ee9f84d0649bace631479',
+  sha: '24802facd09e91ae3f5ecaf1b32b08ae121945c7',
   lua: "-- flyball draw\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1468,6 +1470,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -1550,7 +1553,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: '1a6e0cb1b63100f7c53b9cca807bdeaefd312c8e',
+  sha: '48429b46bbe9f4ea207a0253cf62749082d250d0',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1790,6 +1793,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -1822,7 +1826,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '324cf8cae729e8578697e5df5224a1f9928dcf22',
+  sha: 'cb50e0ceecb59d972e967394452a4a82fd3595f0',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2062,6 +2066,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -2124,7 +2129,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: 'b604e0c23a469a59d4aa4362d9aa789dfb070554',
+  sha: 'c0190c2ae6d569d3039030a4722623f90be849fd',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2364,6 +2369,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -2377,8 +2383,8 @@ end\n\
 local now = now_us(ARGV[1])\n\
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'\n\
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'\n\
-if not now or process == '' or not need then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants process, and need of 0 or more')\n\
+if not now or process == '' or not need or not KEYS[3] or not ARGV[6] then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, process, need of 0 or more, and exact')\n\
 end\n\
 need = math.ceil(need)\n\
 local LAPSE_US, STICK_US = 3000000, 10000000\n\
@@ -2563,7 +2569,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'e6720ad61099d8681016b62d33958a4227ba3360',
+  sha: '83ed3906dc271fa77669e767fcb72f034a457ed9',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2803,6 +2809,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -2830,14 +2837,14 @@ local hot = call('HGET', KEYS[1], 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
 local NONE = -1e300\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text = string.sub(hot, 161)\n\
+    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
@@ -2852,7 +2859,7 @@ if not text then\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
-    subject_since = v.untl == 0 and now or v.subjectSince\n\
+    subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -3228,7 +3235,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: 'e5faef9de86caa62c88556afed59f8775fcb9781',
+  sha: 'cae90013ffd0eb30fc0e3f37d327ac726f858ef4',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3468,6 +3475,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -3486,7 +3494,7 @@ end\n\
 local function after_own(t, at, v, r, c, ends, now, s)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
-  local v_edge = s.clock - s.rate * (now - edge) / 1000000\n\
+  local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
   return math.min(c, t + first) + (s.clock - v_edge)\n\
 end\n\
@@ -3554,13 +3562,13 @@ local function change_numbers(p, bucket, shadow, before, after, now, s)\n\
   change_one(bucket, before, after, now, s, p.mode ~= 'shadow')\n\
   change_one(shadow, before, after, now, s, p.mode == 'shadow')\n\
 end\n\
-local function subjects_of(v, now)\n\
+local function subjects_of(v)\n\
   local slack = 0.0000005 + math.max(0, v.subjectTokens) * 4.4408920985006262e-16\n\
   local floor = v.subjectFloor\n\
   if floor > v.subjectTokens + slack then floor = -1e300 end\n\
   return {\n\
     clock = v.subjectTokens, slack = slack, rate = v.subjectRate, capacity = v.subjectCapacity, floor = floor,\n\
-    ttl = v.subjectTtlMs, since = v.untl == 0 and now or v.subjectSince,\n\
+    ttl = v.subjectTtlMs, since = v.subjectSince, lowest = v.subjectLowest,\n\
   }\n\
 end\n\
 local function override_of(text, now)\n\
@@ -3601,7 +3609,7 @@ local steps = steps_of(terms)\n\
 local keep = tonumber(string.match(terms, 'keep=(%d+)') or '')\n\
 if not steps[1] or not keep then return { 3, 0, 0, '-1', '0' } end\n\
 local before = tonumber(redis.call('GET', KEYS[2]) or '') or 0\n\
-local s = subjects_of(view_of(p, now), now)\n\
+local s = subjects_of(view_of(p, now))\n\
 local function answer(status, streak)\n\
   local tier = tier_of(steps, streak)\n\
   local rule = steps[tier]\n\
@@ -3627,7 +3635,7 @@ return answer(1, after)\n\
 };
 
 /** Keys of `override`, in order. */
-export type OverrideKeys = [params: string, audit: string, overrides: string, bucket: string, shadow: string];
+export type OverrideKeys = [params: string, audit: string, overrides: string, bucket: string, shadow: string, standing: string];
 /** Arguments of `override`, in order. */
 export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: ScriptArg, prev: ScriptArg, hash: ScriptArg, body: ScriptArg, channel: ScriptArg, limiter: ScriptArg, subject: ScriptArg, value: ScriptArg];
 /**
@@ -3636,7 +3644,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: 'f44f63170f804005c0028320171ced29027bc171',
+  sha: '026a3a418fc3c01c921464e92d6fdbe8bd5a5201',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3876,6 +3884,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -3919,7 +3928,7 @@ end\n\
 local function after_own(t, at, v, r, c, ends, now, s)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
-  local v_edge = s.clock - s.rate * (now - edge) / 1000000\n\
+  local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
   return math.min(c, t + first) + (s.clock - v_edge)\n\
 end\n\
@@ -3987,13 +3996,13 @@ local function change_numbers(p, bucket, shadow, before, after, now, s)\n\
   change_one(bucket, before, after, now, s, p.mode ~= 'shadow')\n\
   change_one(shadow, before, after, now, s, p.mode == 'shadow')\n\
 end\n\
-local function subjects_of(v, now)\n\
+local function subjects_of(v)\n\
   local slack = 0.0000005 + math.max(0, v.subjectTokens) * 4.4408920985006262e-16\n\
   local floor = v.subjectFloor\n\
   if floor > v.subjectTokens + slack then floor = -1e300 end\n\
   return {\n\
     clock = v.subjectTokens, slack = slack, rate = v.subjectRate, capacity = v.subjectCapacity, floor = floor,\n\
-    ttl = v.subjectTtlMs, since = v.untl == 0 and now or v.subjectSince,\n\
+    ttl = v.subjectTtlMs, since = v.subjectSince, lowest = v.subjectLowest,\n\
   }\n\
 end\n\
 local function override_of(text, now)\n\
@@ -4074,10 +4083,12 @@ local v = view_of(p, now)\n\
 redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))\n\
 local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)\n\
 redis.call('HSET', KEYS[1], 'revision', integer(p.revision), 'subjectRules', integer(p.subjectRules), 'hot', pack_hot(v))\n\
-local s = subjects_of(v, now)\n\
+local s = subjects_of(v)\n\
 local before = override_of(redis.call('HGET', KEYS[3], field), now)\n\
-local was, is = before and before.numbers and before or nil, rule and rule.numbers and rule or nil\n\
-if was or is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end\n\
+local steps = steps_of(p.subjectTerms or '')\n\
+local tier = steps[tier_of(steps, tonumber(redis.call('GET', KEYS[6]) or ''))]\n\
+local was, is = before and before.numbers and before or tier, rule and rule.numbers and rule or tier\n\
+if was ~= is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end\n\
 if #over > 0 then redis.call('HDEL', KEYS[3], unpack(over)) end\n\
 if rule then redis.call('HSET', KEYS[3], field, value) else redis.call('HDEL', KEYS[3], field) end\n\
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\
@@ -4094,7 +4105,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: 'eb461cdd5b59c3ae6f2cf1bbbd54ee9977d7aa8a',
+  sha: '5812e8159493abdc47571008441586aebc1f78ab',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4334,6 +4345,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -4361,14 +4373,14 @@ local hot = call('HGET', KEYS[1], 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
 local NONE = -1e300\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text = string.sub(hot, 161)\n\
+    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
@@ -4383,7 +4395,7 @@ if not text then\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
-    subject_since = v.untl == 0 and now or v.subjectSince\n\
+    subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -4644,7 +4656,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '3d5899432c75b37f01f0c5bf395efb8950eb05b2',
+  sha: '46241fbd858b2300d32303ab29ba6ac69035eb14',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4884,6 +4896,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -4959,6 +4972,11 @@ local function bucket(key, v, per_second, most, its_floor, life, cost)\n\
   if not mark then return nothing_more end\n\
   local slack = 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
   local base, skewed\n\
+  local held, numbers, room = string.match(mark, '^o:(%-?%d[^:]*)(:%d+:%-?%d[^:]*:[^:]+:(%d[^:]*):%-?%d+)$')\n\
+  if managed and held and tonumber(held) and tonumber(room) then\n\
+    local tokens = math.max(tonumber(held), math.min(tonumber(room), held + cost))\n\
+    return function() call('SET', key, 'o:' .. exact(tokens) .. numbers, 'KEEPTTL') end\n\
+  end\n\
   if managed then\n\
     base = tonumber(mark)\n\
     if not base or base > v + slack then return nil end\n\
@@ -5122,7 +5140,7 @@ export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, .
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: '9fb9f94bf4c5d3d55657177f5b1cf33cc659e675',
+  sha: '1f0dfb54510cf67624cc46e5acfc2e3ece9dd19c',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5305,8 +5323,8 @@ local call = redis.call\n\
 local now = now_us(ARGV[1])\n\
 local LEASE_US = 5000000\n\
 local op = ARGV[3]\n\
-if not now or (op ~= 'hold' and op ~= 'release') then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID slots wants op hold or release')\n\
+if not now or not KEYS[3] or (op ~= 'hold' and op ~= 'release') then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID slots wants three keys, and op hold or release')\n\
 end\n\
 local function text(n)\n\
   return string.format('%.0f', n)\n\
@@ -5366,7 +5384,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '686d4f2868dbd5bdd3f15769b894adbb1a2ecc5d',
+  sha: 'e27a2a7770f8fef75c97f3eb875b30ed85891103',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5606,6 +5624,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -5633,14 +5652,14 @@ local hot = call('HGET', KEYS[1], 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
 local NONE = -1e300\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text = string.sub(hot, 161)\n\
+    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
@@ -5655,7 +5674,7 @@ if not text then\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
-    subject_since = v.untl == 0 and now or v.subjectSince\n\
+    subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\
@@ -5713,7 +5732,7 @@ end\n\
 local function after_own(t, at, v, r, c, ends, now, s)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
-  local v_edge = s.clock - s.rate * (now - edge) / 1000000\n\
+  local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
   return math.min(c, t + first) + (s.clock - v_edge)\n\
 end\n\
@@ -5831,6 +5850,7 @@ if floor > clock + slack then floor = NONE end\n\
 local s = {\n\
   clock = subject_clock, slack = slack_at(subject_clock), rate = subject_rate, capacity = subject_capacity,\n\
   floor = subject_floor, ttl = subject_ttl, since = subject_since,\n\
+  lowest = subject_lowest,\n\
 }\n\
 if s.floor > s.clock + s.slack then s.floor = NONE end\n\
 local total, total_ahead, total_moved = clock - capacity, false, false\n\
@@ -5998,7 +6018,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '7a6c525f2a2300f282a768060aa0d801fd91048f',
+  sha: 'fca3ab1af9ed507d0cb2539dba5d7ebba6b35904',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6275,6 +6295,7 @@ if not text then\n\
         subjectSince = p.changedAt,\n\
         subjectAccrued = p.subjectAccrued,\n\
         subjectRate = e.subjectRate,\n\
+        subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
         subjectCapacity = e.subjectCapacity,\n\
         subjectFloor = p.subjectFloor,\n\
         subjectTtlMs = p.subjectKeptMs,\n\
@@ -6524,7 +6545,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '9e68f9600dadfb3097e9d708d3958f48e4331ae7',
+  sha: '05503110bfd48275b7e78568216597a03e46f651',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6759,6 +6780,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -7139,7 +7161,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '971446377d03af25fff5911965f8b90a41b0a9fa',
+  sha: 'f38d668d5370b091bcd6840697c41ef8a49b4535',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7379,6 +7401,7 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
+    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -7406,14 +7429,14 @@ local hot = call('HGET', KEYS[1], 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
 local NONE = -1e300\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text = string.sub(hot, 161)\n\
+    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
@@ -7428,7 +7451,7 @@ if not text then\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
     open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
-    subject_since = v.untl == 0 and now or v.subjectSince\n\
+    subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
     local r, c, f, sr, sc = string.match(\n\

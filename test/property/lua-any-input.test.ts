@@ -12,6 +12,8 @@ import {
   leaseScript,
   logScript,
   paceScript,
+  refundScript,
+  slotsScript,
   takeScript,
   windowScript,
 } from '../../src/redis/scripts.gen.js';
@@ -82,6 +84,9 @@ const anyText = fc.oneof(
   anyNumber.map(String),
 );
 
+/** What a kind of refund finds there; a bucket for what is no kind. */
+const bucketOf = (keys: LimiterKeys, kind: string) =>
+  kind === 'wl' || kind === 'wc' || kind === 'wf' ? keys.taken(kind, null, false) : keys.bucket;
 const fiveOf = (texts: string[]) => Array.from({ length: 5 }, (_, i) => texts[i] || '1').join(' ');
 
 /** A call of each script that takes, without params: its text, keys and arguments. */
@@ -193,9 +198,19 @@ test('any raw arguments: an answer of numbers, or a named refusal, never a scrip
       await call(takeScript.lua, names, args);
       // Names are texts, which may well read `nan`.
       const [now = '', need = '', ...others] = padded(9);
-      const { params, inFlight, lease, state } = keys;
-      await call(inflightScript.lua, [params, inFlight], [now, 'p', need, '1', others.join(' ')]);
-      await call(inflightScript.lua, [params, inFlight], [now, 'p', '1', '1', fiveOf(others)]);
+      const { params, inFlight, slots, lease, state } = keys;
+      const shares = [params, inFlight, slots];
+      await call(inflightScript.lua, shares, [now, 'p', need, '1', others.join(' '), '0']);
+      await call(inflightScript.lua, shares, [now, 'p', '1', '1', fiveOf(others), '1']);
+      await call(inflightScript.lua, shares, [now, 'p', '1', need, '1 1 1 -1 0', others[1]!]);
+      await call(slotsScript.lua, [params, slots, inFlight], [now, fiveOf(others), 'hold', 'a']);
+      await call(slotsScript.lua, [params, slots, inFlight], [now, others[0]!, need, 'a']);
+      for (const kind of ['b', 'wl', 'wc', 'wf', need]) {
+        const asked = `${kind} ${others[0] || '1'} ${others[1] || '0'} 0 ${others[2] || '1'} 1000 6 1`;
+        const of = [params, keys.refund('m'), bucketOf(keys, kind), bucketOf(keys, kind)];
+        await call(refundScript.lua, of, ['', now, '0', '5 5 0 -1 0', asked]);
+        await call(refundScript.lua, of, [now, '', '1', fiveOf(others), others.join(' ')]);
+      }
       await call(effectiveScript.lua, [params], [now]);
       await call(leaseScript.lua, [lease, params], [now, 'acquire', 'o', '', need]);
       await fixture.redis.set(lease, `o:${need}`);
@@ -225,7 +240,17 @@ test.each(['nan', '-nan', 'inf', '-inf', '1e309', '0x10', ' 1', '1e300'])(
     const { params, bucket, inFlight, lease, state } = keys;
     const calls: [string, string[], string[]][] = [
       ...takeCalls(keys, time, ''),
-      [inflightScript.lua, [params, inFlight], [time, 'p', '1', '1', '1 1 1 -1 0']],
+      [
+        inflightScript.lua,
+        [params, inFlight, keys.slots],
+        [time, 'p', '1', '1', '1 1 1 -1 0', '0'],
+      ],
+      [slotsScript.lua, [params, keys.slots, inFlight], [time, '1 1 1 -1 0', 'hold', 'a']],
+      [
+        refundScript.lua,
+        [params, keys.refund('m'), bucket, bucket],
+        [time, '', '0', '1 1 1 -1 0', 'b 1 0 0 1 0 0 1'],
+      ],
       [effectiveScript.lua, [params], [time]],
       [leaseScript.lua, [lease, params], [time, 'acquire', 'o', '', '1000']],
       [heartbeatScript.lua, [params, lease, state], [time, 'o', '1', '1000', '']],
@@ -265,5 +290,49 @@ test('whatever a bucket holds, a take decides, and leaves a number', async () =>
       expect(mark).toMatch(managed ? /^-?[\d.]+(e[+-]?\d+)?$/ : /^u:[\d.e-]+:\d+$/);
     }),
     { numRuns: 200 },
+  );
+});
+
+test('whatever a window or a share holds, a refund and a place are answered, and leave numbers', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyText, fc.uint8Array({ maxLength: 80 }), async (content, bytes) => {
+      const { keys } = fixture.limiter();
+      await seedParams(fixture.redis, keys, { inFlightMax: 2, safeInFlight: 2 }, { nowUs: T0 });
+      const { params } = keys;
+      for (const held of [content, Buffer.from(bytes)]) {
+        await fixture.redis.set(keys.bucket, held);
+        await fixture.redis.set(keys.taken('wc', null, false), held);
+        await fixture.redis.set(keys.taken('wf', null, false), held);
+        for (const kind of ['b', 'wc', 'wf']) {
+          const of = [params, keys.refund('m'), bucketOf(keys, kind), bucketOf(keys, kind)];
+          const asked = `${kind} ${T0} 1000000 0 1 60000 6 0`;
+          const reply = (await fixture.redis.eval(
+            refundScript.lua,
+            of.length,
+            ...of,
+            T0,
+            '',
+            '0',
+            '5 5 0 -1 0',
+            asked,
+          )) as number[];
+          expect([0, 3]).toContain(reply[2]);
+        }
+        await fixture.redis.hset(keys.inFlight, ':sum', held, ':places', held, 'p', held);
+        const place = [params, keys.slots, keys.inFlight];
+        await fixture.redis.eval(slotsScript.lua, 3, ...place, T0, '1 1 1 -1 0', 'hold', 'a');
+        const share = [params, keys.inFlight, keys.slots];
+        const asked = [T0, 'q', '1', '1', '1 1 1 -1 0', '0'];
+        const reply = (await fixture.redis.eval(
+          inflightScript.lua,
+          3,
+          ...share,
+          ...asked,
+        )) as string[];
+        expect(reply.join(' ')).not.toMatch(NOT_A_NUMBER);
+        expect(Number(reply[2])).toBeGreaterThanOrEqual(0);
+      }
+    }),
+    { numRuns: 100 },
   );
 });
