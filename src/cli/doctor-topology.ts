@@ -1,4 +1,5 @@
 /** What `doctor` sees of how Redis stands: one server, a master that Sentinel names, or a cluster. Stage: cli. */
+import type { Redis } from 'ioredis';
 import { infoField } from '../redis/eviction.js';
 import { isCluster } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/run-script.js';
@@ -15,10 +16,12 @@ export async function checkTopology(redis: RedisClient): Promise<Finding> {
       .call('CONFIG', 'GET', 'cluster-require-full-coverage')
       .then(pairOf)
       .catch(() => []);
-    return clusterFinding(state, masters.length, redis.nodes('slave').length, whole === 'yes');
+    // Asked of each: the cluster's own list leaves out a replica that has just come.
+    const replicas = await Promise.all(masters.map(replicasOf));
+    const sum = replicas.reduce((total, count) => total + count, 0);
+    return clusterFinding(state, masters.length, sum, whole === 'yes');
   }
-  const replication = await redis.info('replication').catch(() => '');
-  const replicas = Number(infoField(replication, 'connected_slaves') ?? 0);
+  const replicas = await replicasOf(redis);
   const { sentinels, name } = redis.options;
   if (sentinels?.length) {
     const { remoteAddress = '?', remotePort = '?' } = redis.stream as {
@@ -32,6 +35,11 @@ export async function checkTopology(redis: RedisClient): Promise<Finding> {
     return { check: 'topology', status: 'ok', message };
   }
   return { check: 'topology', status: 'ok', message: `one server, ${count(replicas, 'replica')}` };
+}
+
+async function replicasOf(server: Redis): Promise<number> {
+  const replication = await server.info('replication').catch(() => '');
+  return Number(infoField(replication, 'connected_slaves') ?? 0);
 }
 
 function clusterFinding(

@@ -86,11 +86,6 @@ export async function startCluster(
       text.includes('master_link_status:up'),
     ),
   );
-  const slavesSeen = async ({ admin }: ClusterNode) =>
-    String(await admin.call('CLUSTER', 'NODES')).match(/ slave |,slave /g)?.length ?? 0;
-  await until('all see the replicas', async () =>
-    (await Promise.all(nodes.map(slavesSeen))).every((seen) => seen === replicaCount),
-  );
   const slotOf = async (key: string) =>
     Number(await Promise.any(nodes.map(({ admin }) => admin.call('CLUSTER', 'KEYSLOT', key))));
 
