@@ -57,11 +57,12 @@ export function createBlocks(options: BlocksOptions): Blocks {
   let turn = 0;
   let epoch = 0;
   let offUntilMs = 0;
+  let on = false;
   let timer: ReturnType<typeof setInterval> | undefined;
 
   function take({ subject, cost, priority }: TakeWish, nowMs: number): number {
     const inForce = view.current;
-    if (inForce === null || !options.wanted()) return -1;
+    if (inForce === null || !(on || isWanted())) return -1;
     if (priority === 'sheddable' || cost % 1 !== 0 || nowMs < offUntilMs) return -1;
     let own: BlockPool | null = null;
     if (subject !== null && inForce.subjectRate >= 0) {
@@ -79,6 +80,12 @@ export function createBlocks(options: BlocksOptions): Blocks {
     own.tokens -= cost;
     if (own.wantsMore || own.isEnding(nowMs)) ask(own);
     return Math.min(left, own.left + own.tokens);
+  }
+
+  /** Asked anew at each draw and each revision, not on each take. */
+  function isWanted(): boolean {
+    on = options.wanted();
+    return on;
   }
 
   function missing(pool: BlockPool): number {
@@ -118,11 +125,11 @@ export function createBlocks(options: BlocksOptions): Blocks {
       const inForce = view.current;
       const nowMs = clock.monotonicMs();
       const wants = new Map<BlockPool, number>();
+      const mayDraw = isWanted() && nowMs >= offUntilMs;
       for (const pool of pools) {
         pool.asking = false;
         const capacity = pool === total ? inForce?.capacity : inForce?.subjectCapacity;
-        const want =
-          options.wanted() && nowMs >= offUntilMs ? pool.wanted(most(capacity ?? 0), nowMs) : 0;
+        const want = mayDraw ? pool.wanted(most(capacity ?? 0), nowMs) : 0;
         if (want > 0 || pool.back > 0) wants.set(pool, want);
       }
       const link = options.link();
@@ -202,6 +209,7 @@ export function createBlocks(options: BlocksOptions): Blocks {
     take,
     end() {
       turn += 1;
+      on = false;
       // Another epoch has other buckets: what is left of this one is lost.
       const lost = view.current?.epoch !== epoch;
       epoch = view.current?.epoch ?? 0;
