@@ -146,6 +146,17 @@ test('sheddable takes and parts of a token ask Redis, since a block keeps no res
   expect((await api.take(null, { cost: 2, priority: 'critical' })).source).toBe('block');
 });
 
+test('a decision from a block is refunded like any other', async () => {
+  const api = await started({ capacity: 10_000 });
+  const admitted = await warm(api);
+  const decision = await api.take();
+  expect(decision.source).toBe('block');
+  expect(await decision.refund()).toMatchObject({ refunded: true });
+  expect(await decision.refund()).toMatchObject({ refunded: false });
+  await api.close();
+  expect(await left(api.name)).toBe(10_000 - admitted);
+});
+
 test('a trip is followed within the block’s life: what passes after it is drawn before it', async () => {
   const api = await started({ capacity: 2_000 });
   let passed = await warm(api);
