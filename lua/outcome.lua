@@ -35,7 +35,7 @@ local steps = steps_of(terms)
 local keep = tonumber(string.match(terms, 'keep=(%d+)') or '')
 if not steps[1] or not keep then return { 3, 0, 0, '-1', '0' } end
 local before = tonumber(redis.call('GET', KEYS[2]) or '') or 0
-local s = subjects_of(view_of(p, now), now)
+local s = subjects_of(view_of(p, now))
 
 local function answer(status, streak)
   local tier = tier_of(steps, streak)

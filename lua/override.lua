@@ -8,6 +8,7 @@
 --   overrides   hash: encoded subject by what a person said of it
 --   bucket      the subject's bucket
 --   shadow      the same of the shadow
+--   standing    the subject's outcomes in a row
 -- ARGV:
 --   nowUs       empty: Redis TIME; tests pass a time
 --   epoch       expected epoch
@@ -91,10 +92,13 @@ local v = view_of(p, now)
 redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. integer(p.revision))
 local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)
 redis.call('HSET', KEYS[1], 'revision', integer(p.revision), 'subjectRules', integer(p.subjectRules), 'hot', pack_hot(v))
-local s = subjects_of(v, now)
+local s = subjects_of(v)
 local before = override_of(redis.call('HGET', KEYS[3], field), now)
-local was, is = before and before.numbers and before or nil, rule and rule.numbers and rule or nil
-if was or is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end
+-- Without numbers of a person those of its tier count.
+local steps = steps_of(p.subjectTerms or '')
+local tier = steps[tier_of(steps, tonumber(redis.call('GET', KEYS[6]) or ''))]
+local was, is = before and before.numbers and before or tier, rule and rule.numbers and rule or tier
+if was ~= is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end
 if #over > 0 then redis.call('HDEL', KEYS[3], unpack(over)) end
 if rule then redis.call('HSET', KEYS[3], field, value) else redis.call('HDEL', KEYS[3], field) end
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }

@@ -139,6 +139,7 @@ for i = 1, takes do
     end
     if own then left = math.min(left, subject_capacity - own.level) end
   end
+  if exempt and reason == 0 then reason = 10 end
   local at = 3 * i + 1
   reply[at], reply[at + 1] = reason + (shared and 32 or 0), math.max(0, math.floor(left + 0.0000005))
   reply[at + 2] = ms

@@ -65,6 +65,12 @@ local function bucket(key, v, per_second, most, its_floor, life, cost)
   if not mark then return nothing_more end -- it is full
   local slack = 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16
   local base, skewed
+  -- A subject with numbers of its own: what it held when it was written was that much more.
+  local held, numbers, room = string.match(mark, '^o:(%-?%d[^:]*)(:%d+:%-?%d[^:]*:[^:]+:(%d[^:]*):%-?%d+)$')
+  if managed and held and tonumber(held) and tonumber(room) then
+    local tokens = math.max(tonumber(held), math.min(tonumber(room), held + cost))
+    return function() call('SET', key, 'o:' .. exact(tokens) .. numbers, 'KEEPTTL') end
+  end
   if managed then
     base = tonumber(mark)
     if not base or base > v + slack then return nil end -- left without params, or ahead of a clock set back

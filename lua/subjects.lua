@@ -18,7 +18,8 @@
 --   fallback    numbers for missing params: `rate capacity inFlightMax subjectRate subjectCapacity`
 --   take...     one for each take: `<cost>`, `<cost> critical` or `<cost> sheddable`
 -- RETURNS: [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since
---   nothing is known of single subjects; reason 9: blocked; 32 is added to it where the shared bucket stood in
+--   nothing is known of single subjects; reason 9: blocked; 10: admitted, since it is exempt; 32 is added where
+--   the shared bucket stood in
 -- TIME: once, unless nowUs is given
 -- COMPLEXITY: O(n) in the takes; up to 26 steps more for each subject that comes past the most
 --- @include lib/number.lua
@@ -41,6 +42,7 @@ if floor > clock + slack then floor = NONE end
 local s = {
   clock = subject_clock, slack = slack_at(subject_clock), rate = subject_rate, capacity = subject_capacity,
   floor = subject_floor, ttl = subject_ttl, since = subject_since,
+  lowest = subject_lowest,
 }
 if s.floor > s.clock + s.slack then s.floor = NONE end
 
@@ -133,6 +135,7 @@ for i = 1, takes do
   end
   if q and reason ~= 1 and q.clock - q.base < left then left = q.clock - q.base end
   left = left + slack
+  if exempt and reason == 0 then reason = 10 end
   local at = 3 * i + 1
   reply[at], reply[at + 1], reply[at + 2] = reason + (shared and 32 or 0), left >= 1 and left - left % 1 or 0, retry
 end

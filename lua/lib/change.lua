@@ -26,12 +26,12 @@ local function change_numbers(p, bucket, shadow, before, after, now, s)
 end
 
 -- What the policy says of subjects, of a view of the params.
-local function subjects_of(v, now)
+local function subjects_of(v)
   local slack = 0.0000005 + math.max(0, v.subjectTokens) * 4.4408920985006262e-16
   local floor = v.subjectFloor
   if floor > v.subjectTokens + slack then floor = -1e300 end
   return {
     clock = v.subjectTokens, slack = slack, rate = v.subjectRate, capacity = v.subjectCapacity, floor = floor,
-    ttl = v.subjectTtlMs, since = v.untl == 0 and now or v.subjectSince,
+    ttl = v.subjectTtlMs, since = v.subjectSince, lowest = v.subjectLowest,
   }
 end

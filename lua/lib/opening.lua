@@ -18,14 +18,14 @@ local hot = call('HGET', KEYS[1], 'hot')
 local managed = hot and #hot > 160
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest
 local NONE = -1e300
 if managed then
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)
   if now >= from and now < untl then
-    text = string.sub(hot, 161)
+    text, subject_lowest = string.sub(hot, 161), subject_rate
     clock = accrued + rate * (now - since) / 1000000
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000
   end
@@ -40,7 +40,7 @@ if not text then
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
     open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor
-    subject_since = v.untl == 0 and now or v.subjectSince
+    subject_since, subject_lowest = v.subjectSince, v.subjectLowest
   else
     --- @include lib/unmanaged.lua
   end

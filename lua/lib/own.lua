@@ -5,20 +5,20 @@
 local OWN_LONGEST_MS = 315360000000 -- ten years
 local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'
 
--- `s` is what the policy says of every subject: clock, slack, rate (-1: none), capacity, floor, ttl, and `since` when
--- its rate has held.
+-- `s` is what the policy says of every subject: clock, slack, rate (-1: none), capacity, floor, ttl, and the `lowest`
+-- that its rate has been `since` its last change.
 local function room_of(rule, s)
   return rule and rule.capacity or s.capacity
 end
 
--- An override that is over: it filled by its own numbers to its end, then by the policy's. What the policy's clock had
--- paid before its last change is not known here, and not given.
-local function after_own(t, at, v, r, c, ends, now, s)
+-- An override that is over: it filled by its own numbers to its end, then by the policy's or those of a tier. What was
+-- paid between its end and the last change of the policy's numbers is not known here, and not given.
+local function after_own(t, at, v, r, c, ends, now, s, tier_rate)
   local stop = math.max(at, ends)
   local edge = math.min(now, math.max(stop, s.since))
-  local v_edge = s.clock - s.rate * (now - edge) / 1000000
+  local v_edge = s.clock - s.lowest * (now - edge) / 1000000
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)
-  return math.min(c, t + first) + (s.clock - v_edge)
+  return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)
 end
 
 -- Tokens that a bucket holds now under `rule` (nil: the policy's numbers), and whether its text lies ahead of the clock
@@ -44,12 +44,12 @@ local function held(text, rule, now, s)
   local elapsed = math.max(0, now - at)
   local paid = math.max(0, s.clock - v)
   local by_text = r and r * elapsed / 1000000 or paid
+  if ends > 0 and ends <= now then
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now
+  end
   if rule then
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid
     return math.min(c, room, t + math.min(by_text, by_rule)), at > now
-  end
-  if ends > 0 and ends <= now then
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s)), at > now
   end
   return math.min(c, room, t + math.min(by_text, paid)), at > now
 end

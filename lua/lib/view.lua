@@ -32,6 +32,9 @@ local function view_of(p, now)
     subjectSince = p.changedAt,
     subjectAccrued = p.subjectAccrued,
     subjectRate = e.subjectRate,
+    -- A glide leads from one rate to another: since the last change it was never below the lower of them.
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)
+      or e.subjectRate,
     subjectCapacity = e.subjectCapacity,
     subjectFloor = p.subjectFloor,
     subjectTtlMs = p.subjectKeptMs,

@@ -38,7 +38,9 @@ export function createRefunds(options: RefundsOptions): Refunds {
   /** null: Redis took nothing for it that can go back. */
   function requestOf(decision: Decision): RefundRequest | null {
     const { source, reason, wouldAllow, subject, epoch, generation } = decision;
-    if (!wouldAllow || reason === 'off' || !BY_REDIS.includes(source)) return null;
+    if (!wouldAllow || !BY_REDIS.includes(source)) return null;
+    // An exempt subject took what was there: perhaps nothing.
+    if (reason === 'off' || reason === 'exempt') return null;
     const { cost, terms, mark, ...when } = decision.charge();
     if (terms?.algorithm === 'leaky-bucket') return null;
     const atUs = when.atUs ?? (time.nowMs(when.atMs ?? 0) ?? clock.nowMs()) * 1000;

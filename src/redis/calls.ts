@@ -57,7 +57,7 @@ export interface InForce {
 /**
  * Why a take was answered so. Denials: `rate` (total bucket), `subject`, `breaker_open`, `probe_budget`,
  * `reserve` (shed by priority), `cost_exceeds_capacity`, `blocked` (the subject, by a person). `bad_cost` decided
- * nothing and wrote nothing.
+ * nothing and wrote nothing. `off` and `exempt` (the subject, by a person) admit.
  */
 export type TakeReason =
   | 'ok'
@@ -69,7 +69,8 @@ export type TakeReason =
   | 'reserve'
   | 'cost_exceeds_capacity'
   | 'bad_cost'
-  | 'blocked';
+  | 'blocked'
+  | 'exempt';
 
 export interface TakeAnswer {
   allowed: boolean;

@@ -27,11 +27,13 @@ export const TAKE_REASONS = [
   'cost_exceeds_capacity',
   'bad_cost',
   'blocked',
+  'exempt',
 ] as const satisfies readonly TakeReason[];
 
 const TAKE_STATUS = ['ok', 'late', 'mode', 'rules'] as const;
 /** Added to a reason where the bucket that newcomers share stood in for the subject's own. */
 const SHARED = 32;
+const EXEMPT = TAKE_REASONS.indexOf('exempt');
 /** Texts of what is in force change a few times a minute, replies come by the thousand. */
 const inForceByText = new Map<string, InForce>();
 const IN_FORCE_KEPT = 256;
@@ -74,7 +76,7 @@ function unpacked({ buffer, byteOffset, byteLength }: Uint8Array): TakeAnswer[] 
 
 function answerOf(code: number, remaining: number, retry: number): TakeAnswer {
   if (code >= SHARED) return { ...answerOf(code - SHARED, remaining, retry), shared: true };
-  const allowed = code <= 1;
+  const allowed = code <= 1 || code === EXEMPT;
   const answer: TakeAnswer = {
     allowed,
     reason: TAKE_REASONS[code]!,

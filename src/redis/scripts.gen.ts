@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: 'bfd4be2ad45eca539679a681fc8db55723aeea04',
+  sha: 'fa6c60fc00cdca86934634df3b7ca44dc3a6ca92',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -261,7 +261,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -634,7 +635,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: 'fd6f70765be8b35350829569ea80982a5ca26fce',
+  sha: '09e83d9b9b1cdb9b26766ed2dbec0def7a062a37',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -874,7 +875,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -1230,7 +1232,7 @@ export type DrawArgs = [nowUs: ScriptArg, epoch: ScriptArg, ...draw: ScriptArg[]
  */
 export const drawScript: Script<DrawKeys, DrawArgs> = {
   name: 'draw',
-  sha: '24802facd09e91ae3f5ecaf1b32b08ae121945c7',
+  sha: '4d22cce3c5c40157a25c5db933a35043594dcb0f',
   lua: "-- flyball draw\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1470,7 +1472,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -1553,7 +1556,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: '48429b46bbe9f4ea207a0253cf62749082d250d0',
+  sha: 'bf4a7e3ccac2e827f57100d9b40481338cd05920',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1793,7 +1796,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -1826,7 +1830,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: 'cb50e0ceecb59d972e967394452a4a82fd3595f0',
+  sha: '9ad013a5e3eb04034711b720520ebd269cf3f82a',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2066,7 +2070,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -2129,7 +2134,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: 'c0190c2ae6d569d3039030a4722623f90be849fd',
+  sha: '075717255935611f5fb14ddf7e90eada27fc507a',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2369,7 +2374,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -2569,7 +2575,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: '83ed3906dc271fa77669e767fcb72f034a457ed9',
+  sha: '9f5797545232c51a9d7d00086d97c7a9d9578d92',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2809,7 +2815,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -3235,7 +3242,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: 'cae90013ffd0eb30fc0e3f37d327ac726f858ef4',
+  sha: '86f70c7e71e8f472214395806bc775a22ce817bd',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3475,7 +3482,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -3491,12 +3499,12 @@ local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
 end\n\
-local function after_own(t, at, v, r, c, ends, now, s)\n\
+local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
   local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
-  return math.min(c, t + first) + (s.clock - v_edge)\n\
+  return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)\n\
 end\n\
 local function held(text, rule, now, s)\n\
   local room = room_of(rule, s)\n\
@@ -3518,12 +3526,12 @@ local function held(text, rule, now, s)\n\
   local elapsed = math.max(0, now - at)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
+  if ends > 0 and ends <= now then\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now\n\
+  end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
     return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
-  end\n\
-  if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s)), at > now\n\
   end\n\
   return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
 end\n\
@@ -3644,7 +3652,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '026a3a418fc3c01c921464e92d6fdbe8bd5a5201',
+  sha: '31b5cb0bdc013135dea9086e13fc4eb425bc3921',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3884,7 +3892,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -3925,12 +3934,12 @@ local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
 end\n\
-local function after_own(t, at, v, r, c, ends, now, s)\n\
+local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
   local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
-  return math.min(c, t + first) + (s.clock - v_edge)\n\
+  return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)\n\
 end\n\
 local function held(text, rule, now, s)\n\
   local room = room_of(rule, s)\n\
@@ -3952,12 +3961,12 @@ local function held(text, rule, now, s)\n\
   local elapsed = math.max(0, now - at)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
+  if ends > 0 and ends <= now then\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now\n\
+  end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
     return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
-  end\n\
-  if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s)), at > now\n\
   end\n\
   return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
 end\n\
@@ -4105,7 +4114,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '5812e8159493abdc47571008441586aebc1f78ab',
+  sha: '41d7e989f7eceec51f5818d728b425e45d7c28f9',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4345,7 +4354,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -4656,7 +4666,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '46241fbd858b2300d32303ab29ba6ac69035eb14',
+  sha: 'a6220431f6fd4136c94c4faf722313b68ed87afe',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4896,7 +4906,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -5384,7 +5395,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: 'e27a2a7770f8fef75c97f3eb875b30ed85891103',
+  sha: 'f65b074d96363e45b726e5adcb9ed94bda17e972',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5624,7 +5635,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -5729,12 +5741,12 @@ local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
 end\n\
-local function after_own(t, at, v, r, c, ends, now, s)\n\
+local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
   local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
-  return math.min(c, t + first) + (s.clock - v_edge)\n\
+  return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)\n\
 end\n\
 local function held(text, rule, now, s)\n\
   local room = room_of(rule, s)\n\
@@ -5756,12 +5768,12 @@ local function held(text, rule, now, s)\n\
   local elapsed = math.max(0, now - at)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
+  if ends > 0 and ends <= now then\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now\n\
+  end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
     return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
-  end\n\
-  if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s)), at > now\n\
   end\n\
   return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
 end\n\
@@ -6018,7 +6030,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: 'fca3ab1af9ed507d0cb2539dba5d7ebba6b35904',
+  sha: 'a70c7c5228e509867c5db6f29c140948594b8b94',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6295,7 +6307,8 @@ if not text then\n\
         subjectSince = p.changedAt,\n\
         subjectAccrued = p.subjectAccrued,\n\
         subjectRate = e.subjectRate,\n\
-        subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+        subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+          or e.subjectRate,\n\
         subjectCapacity = e.subjectCapacity,\n\
         subjectFloor = p.subjectFloor,\n\
         subjectTtlMs = p.subjectKeptMs,\n\
@@ -6545,7 +6558,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '05503110bfd48275b7e78568216597a03e46f651',
+  sha: '6df2adad98a26d787fc909b0e3f8894db66ddc20',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6780,7 +6793,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\
@@ -7161,7 +7175,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: 'f38d668d5370b091bcd6840697c41ef8a49b4535',
+  sha: 'df82173aef45649aa7ef587535d79f4bee31a730',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7401,7 +7415,8 @@ local function view_of(p, now)\n\
     subjectSince = p.changedAt,\n\
     subjectAccrued = p.subjectAccrued,\n\
     subjectRate = e.subjectRate,\n\
-    subjectLowest = math.min(e.subjectRate, p.subjectFollow == 1 and p.subjectRate * p.rate / p.policyRate or e.subjectRate),\n\
+    subjectLowest = p.subjectFollow == 1 and math.min(e.subjectRate, p.subjectRate * p.rate / p.policyRate)\n\
+      or e.subjectRate,\n\
     subjectCapacity = e.subjectCapacity,\n\
     subjectFloor = p.subjectFloor,\n\
     subjectTtlMs = p.subjectKeptMs,\n\

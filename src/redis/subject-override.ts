@@ -101,6 +101,7 @@ export async function overrideSubject(
         keys.overrides,
         keys.subjectBucket(subject),
         keys.shadowSubjectBucket(subject),
+        keys.standing(subject),
       ],
       args: [
         time(call.nowUs),

@@ -101,7 +101,24 @@ test('500 takes at once, some blocked, some exempt, while a person speaks: each 
   expect(of('u7').every((each) => each.allowed)).toBe(true);
   expect(of('u8').map((each) => each.reason)).toEqual(Array(10).fill('blocked'));
   expect(of('u8')[0]!.retryAfterMs).toBeNull();
+  // It took what was there, perhaps nothing: to give it back would make tokens of nothing.
+  expect(of('u7')[0]).toMatchObject({ reason: 'exempt', id: null });
+  expect(await of('u7')[0]!.refund()).toEqual({ refunded: false, why: 'nothing_taken' });
   expect(busy.stats().redisErrors).toBe(0);
+});
+
+test('what a subject with numbers of its own took goes back to its own bucket, never above it', async () => {
+  await seeded('own');
+  const own = limiter('own');
+  await person('subject own big --capacity 4 --rate 0.001');
+  // The override begins with what the policy's bucket held: 3.
+  const taken = await Promise.all([1, 2, 3].map(() => own.take('big')));
+  expect(taken.every((each) => each.allowed)).toBe(true);
+  expect((await own.take('big')).reason).toBe('subject');
+  for (const each of taken.slice(0, 2)) expect(await each.refund()).toEqual({ refunded: true });
+  expect(await taken[0]!.refund()).toMatchObject({ refunded: false, why: 'already' });
+  expect((await own.peek('big')).remaining).toBe(2);
+  expect((await own.take('big', { cost: 2 })).allowed).toBe(true);
 });
 
 test('tiers: three paid orders in a row let ten pass, one failure five; adopting keeps what people said', async () => {

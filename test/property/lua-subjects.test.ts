@@ -60,8 +60,7 @@ class SubjectModel {
 
   numbersAt(nowUs: number): { rate: number; capacity: number } {
     const override = this.overrideAt(nowUs);
-    const own: Numbers | null =
-      override === null ? this.tierAt(nowUs) : override.kind === 'limit' ? override : null;
+    const own = override?.kind === 'limit' ? override : this.tierAt(nowUs);
     return {
       rate: own?.rate ?? this.policy.rate,
       capacity: own?.capacity ?? this.policy.capacity,
@@ -87,7 +86,7 @@ class SubjectModel {
     this.settle(nowUs);
     const kind = this.overrideAt(nowUs)?.kind;
     if (kind === 'block') return { reason: 'blocked', margin: 1 };
-    if (kind === 'exempt') return { reason: 'ok', margin: 1 };
+    if (kind === 'exempt') return { reason: 'exempt', margin: 1 };
     const { capacity } = this.numbersAt(nowUs);
     if (cost > capacity) return { reason: 'cost_exceeds_capacity', margin: 1 };
     const margin = Math.abs(this.tokens - cost);
@@ -209,12 +208,13 @@ async function begin(policy: SubjectModel['policy'], steps: readonly Step[]): Pr
   return { keys, model: new SubjectModel(policy, steps), nowUs: T0, expiry: new Map() };
 }
 
-async function remember({ keys, nowUs, expiry }: Run): Promise<void> {
-  for (const key of [keys.subjectBucket('a'), keys.standing('a')]) {
-    const ms = await redis.pttl(key);
-    if (ms >= 0) expiry.set(key, nowUs + (ms + 5) * 1000);
-    else expiry.delete(key);
-  }
+async function remember({ keys, nowUs, expiry, model }: Run): Promise<void> {
+  const bucket = keys.subjectBucket('a');
+  const ms = await redis.pttl(bucket);
+  // A millisecond of the server's own clock may have passed since the write.
+  if (ms >= 0) expiry.set(bucket, nowUs + (ms + 5) * 1000);
+  else expiry.delete(bucket);
+  if (model.inARow > 0) expiry.set(keys.standing('a'), model.heardUs + KEEP_MS * 1000);
 }
 
 let ids = 0;
