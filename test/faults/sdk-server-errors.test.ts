@@ -157,7 +157,7 @@ test('C43: LOADING: decided here until all is loaded, then Redis again with what
     const said = await admin.get('other:1').catch((error: Error) => error.message);
     return String(said).startsWith('LOADING');
   });
-  const during = await takes(api, 20);
+  const during = await takes(api, 5);
   await loaded;
   expect(answersOf(during)).toEqual(['local true']);
   expect(await decides(api)).toBe(43);
