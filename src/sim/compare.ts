@@ -10,10 +10,11 @@ import {
   withStepRule,
 } from './controllers.js';
 import type { Second } from './counts.js';
-import { runScenario } from './run.js';
-import type { Scenario } from './scenario.js';
+import { type RunOptions, runScenario } from './run.js';
+import { loadOf, type Scenario } from './scenario.js';
 import { type Score, scoreRun } from './score.js';
 import { type ClientModel, defaultService, type ServiceModel, statedCapacity } from './service.js';
+import { drawTraffic } from './traffic.js';
 
 export const CONTENDERS = ['policy', 'none', 'static', 'step', 'best'] as const;
 export type Contender = (typeof CONTENDERS)[number];
@@ -47,6 +48,36 @@ export function defaultPlant(policy: Policy): Plant {
   };
 }
 
+export interface Contest {
+  /** Runs one of them; the best constant is searched once and kept. */
+  run(contender: Contender): Result;
+}
+
+/** Plant, load and seed of one scenario, ready for whoever is to be compared. Pure. */
+export function contest(policy: Policy, plant: Plant, scenario: Scenario, seed: number): Contest {
+  const { service, capacityPerSecond, clients } = plant;
+  const options: RunOptions = {
+    policy,
+    scenario,
+    service,
+    capacityPerSecond,
+    seed,
+    traffic: drawTraffic(loadOf(scenario, capacityPerSecond), 1000 * scenario.durationS, seed),
+    ...(clients && { clients }),
+  };
+  let best: Second[] | undefined;
+  return {
+    run(contender) {
+      best ??= bestConstant(options).seconds;
+      const changes: Change[] = [];
+      const controller = controllerOf(contender, policy, (change) => changes.push(change));
+      const seconds = controller === null ? best : runScenario(options, controller);
+      const score = scoreRun(policy, scenario, seconds, best, changes, capacityPerSecond);
+      return { score, seconds, changes };
+    },
+  };
+}
+
 /** Runs all contenders on the same plant, load and seed. Pure. */
 export function compare(
   policy: Policy,
@@ -54,39 +85,28 @@ export function compare(
   scenario: Scenario,
   seed: number,
 ): Comparison {
-  const { service, capacityPerSecond, clients } = plant;
-  const options = {
-    policy,
-    scenario,
-    service,
-    capacityPerSecond,
-    seed,
-    ...(clients && { clients }),
-  };
-  const best = bestConstant(options).seconds;
+  const { run } = contest(policy, plant, scenario, seed);
+  const results = Object.fromEntries(CONTENDERS.map((contender) => [contender, run(contender)]));
+  return { scenario, seed, results: results as Comparison['results'] };
+}
+
+/** Null: the best constant, which is known already. */
+function controllerOf(
+  contender: Contender,
+  policy: Policy,
+  note: (change: Change) => void,
+): Controller | null {
   const { rate, capacity, inFlightMax = 0 } = policy.limiter;
-  const run = (make: (note: (change: Change) => void) => Controller): Result => {
-    const changes: Change[] = [];
-    const seconds = runScenario(
-      options,
-      make((change) => changes.push(change)),
-    );
-    const score = scoreRun(policy, scenario, seconds, best, changes, capacityPerSecond);
-    return { score, seconds, changes };
-  };
-  return {
-    scenario,
-    seed,
-    results: {
-      policy: run((note) => byPolicy(policy, note)),
-      none: run(noLimit),
-      static: run(() => constant({ rate, capacity, inFlightMax })),
-      step: run((note) => byPolicy(withStepRule(policy), note)),
-      best: {
-        seconds: best,
-        changes: [],
-        score: scoreRun(policy, scenario, best, best, [], capacityPerSecond),
-      },
-    },
-  };
+  switch (contender) {
+    case 'policy':
+      return byPolicy(policy, note);
+    case 'none':
+      return noLimit();
+    case 'static':
+      return constant({ rate, capacity, inFlightMax });
+    case 'step':
+      return byPolicy(withStepRule(policy), note);
+    case 'best':
+      return null;
+  }
 }

@@ -1,5 +1,4 @@
 /** What the simulated service reports and what the record keeps of each second. Stage: simulate. */
-import { binOf } from '../histogram.js';
 import type { Bins, TelemetryReading } from '../sense/readings.js';
 
 export type Counts = Omit<
@@ -32,11 +31,6 @@ export function emptyCounts(): Counts {
     dbWaitSumMs: 0,
     generation: null,
   };
-}
-
-export function countTime(bins: Bins, ms: number): void {
-  const bin = binOf(ms) ?? 0;
-  bins[bin] = (bins[bin] ?? 0) + 1;
 }
 
 /** The outcomes of the newest generation seen: what a breaker counts. */

@@ -16,12 +16,13 @@ export interface Gate {
   enforce(numbers: Enforced, nowMs: number): void;
   /** Which limit denies a request of cost 1; null admits and takes its token. */
   deny(inFlight: number, nowMs: number): 'rate' | 'in_flight' | 'breaker_open' | null;
+  copy(): Gate;
 }
 
-export function createGate(): Gate {
-  let enforced = NO_LIMIT;
-  let tokens = enforced.capacity;
-  let atMs = 0;
+export function createGate(
+  from = { enforced: NO_LIMIT, tokens: NO_LIMIT.capacity, atMs: 0 },
+): Gate {
+  let { enforced, tokens, atMs } = from;
 
   function settle(nowMs: number): void {
     const paid = ((nowMs - atMs) * enforced.rate) / 1000;
@@ -46,5 +47,6 @@ export function createGate(): Gate {
       tokens -= 1;
       return null;
     },
+    copy: () => createGate({ enforced, tokens, atMs }),
   };
 }

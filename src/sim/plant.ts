@@ -2,14 +2,16 @@
  * The plant in virtual time: clients with timeouts and retries → token bucket and in-flight cap → queue → workers with
  * contention → database pool → upstream. Deterministic for a seed. Stage: simulate.
  */
-import type { Readings, TelemetryReading } from '../sense/readings.js';
-import { countGeneration, countTime, emptyCounts, emptySecond, type Second } from './counts.js';
-import { createEventQueue } from './event-queue.js';
-import { createFifo } from './fifo.js';
-import { createGate, type Enforced } from './gate.js';
-import { drawTimes, streams } from './random.js';
-import type { Conditions, Load } from './scenario.js';
+import type { Readings } from '../sense/readings.js';
+import type { Second } from './counts.js';
+import type { Enforced } from './gate.js';
+import { copyState, type PlantState, STREAMS, stateAtStart } from './plant-state.js';
+import { drawFrom, drawTimes } from './random.js';
+import { createRecord } from './record.js';
+import { ANSWERED, EXPIRED, GONE } from './requests.js';
+import type { Load } from './scenario.js';
 import type { ClientModel, ServiceModel } from './service.js';
+import { drawTraffic, SLOT_MS, type Traffic } from './traffic.js';
 
 export interface PlantOptions {
   service: ServiceModel;
@@ -21,6 +23,10 @@ export interface PlantOptions {
   seed: number;
   /** Code that failures of the upstream are reported with. */
   failureCode: string;
+  /** Arrivals drawn before, from the same load and seed. */
+  traffic?: Traffic;
+  /** Keep only what is answered in each second. */
+  lean?: boolean;
 }
 
 export interface Plant {
@@ -32,231 +38,186 @@ export interface Plant {
   /** Gauges of the database as of now. */
   pool(): { waiting: number; busyRatio: number };
   readonly seconds: Second[];
+  /** Another plant that goes on from here by itself; its seconds begin anew. */
+  fork(): Plant;
 }
 
-interface Request {
-  atMs: number;
-  attempt: number;
-  generation: number;
-  gone: boolean;
-  /** When it began to wait for a connection. */
-  waitsMs: number;
-}
+/** What happens at an event. */
+const COMPUTED = 1;
+const RELEASED = 2;
+const ENDED = 3;
+const FAILED = 4;
+const RETRIES = 5;
 
-/** Load and conditions are looked at this often. */
-const SLOT_MS = 100;
 const FLUSH_MS = 1000;
+const NEVER = Number.POSITIVE_INFINITY;
 
 export function createPlant(options: PlantOptions): Plant {
-  const { service, clients, load, durationMs, goodMs, failureCode } = options;
-  const [arrivals, app, db, upstream, backoff] = streams(options.seed, [
-    'arrivals',
-    'app',
-    'db',
-    'upstream',
-    'backoff',
-  ]) as [() => number, () => number, () => number, () => number, () => number];
-  const appMs = drawTimes(service.app, app);
-  const holdMs = service.pool && drawTimes(service.pool.hold, db);
-  const events = createEventQueue();
-  const at = events.at;
-  const seconds: Second[] = [];
-  const flushes: TelemetryReading[] = [];
-  const workerQueue = createFifo<Request>();
-  const poolQueue = createFifo<Request>();
-  let nowMs = 0;
-  let now: Conditions = load.at(0);
-  const gate = createGate();
-  let inFlight = 0;
-  let working = 0;
-  let computing = 0;
-  let held = 0;
-  let counts = emptyCounts();
-  let flushedMs = 0;
+  const traffic = options.traffic ?? drawTraffic(options.load, options.durationMs, options.seed);
+  return plantFrom(options, traffic, stateAtStart(options.seed));
+}
 
-  const second = () => {
-    const index = Math.floor(nowMs / 1000);
-    while (seconds.length <= index) seconds.push(emptySecond());
-    return seconds[index]!;
-  };
+function plantFrom(options: PlantOptions, traffic: Traffic, s: PlantState): Plant {
+  const { service, clients, goodMs, failureCode, lean = false } = options;
+  const { timeoutMs } = clients;
+  const { arrivals, slots } = traffic;
+  const { events, requests, timeouts, workerQueue, poolQueue, gate } = s;
+  const appMs = drawTimes(service.app, drawFrom(s.random, STREAMS.app));
+  const holdMs = service.pool && drawTimes(service.pool.hold, drawFrom(s.random, STREAMS.database));
+  const upstream = drawFrom(s.random, STREAMS.upstream);
+  const backoff = drawFrom(s.random, STREAMS.backoff);
+  const record = createRecord({ goodMs, failureCode, lean });
+  const conditionsAt = (ms: number) =>
+    slots[Math.min(slots.length - 1, Math.floor(ms / SLOT_MS + 1e-6))]!;
+  let now = conditionsAt(Math.max(0, s.slotMs - SLOT_MS));
 
   function arrive(attempt: number): void {
-    const of = second();
-    if (attempt === 0) of.offered++;
-    of.attempts++;
-    counts.offered++;
-    const denied = gate.deny(inFlight, nowMs);
+    record.offered(attempt === 0);
+    const denied = gate.deny(s.inFlight, s.nowMs);
     if (denied !== null) {
-      of.denied++;
-      counts.denied[denied] = (counts.denied[denied] ?? 0) + 1;
+      record.denied(denied);
       if (clients.retryDenied) again(attempt);
       return;
     }
-    of.admitted++;
-    counts.admitted++;
-    inFlight++;
-    const request: Request = {
-      atMs: nowMs,
-      attempt,
-      generation: gate.enforced.generation,
-      gone: false,
-      waitsMs: 0,
-    };
-    at(nowMs + clients.timeoutMs, () => leave(request));
-    if (working < service.workers * now.replicas) work(request);
-    else if (workerQueue.length < service.queueMax) workerQueue.push(request);
-    else answer(request, false);
+    record.admitted();
+    s.inFlight++;
+    const id = requests.add(s.nowMs, attempt, gate.enforced.generation);
+    timeouts.push(id);
+    if (s.working < service.workers * now.replicas) work(id);
+    else if (workerQueue.length < service.queueMax) workerQueue.push(id);
+    else answer(id, false);
   }
 
-  function leave(request: Request): void {
-    if (request.gone) return;
-    request.gone = true;
-    second().timedOut++;
-    countTime(second().latency, clients.timeoutMs);
-    again(request.attempt);
+  /** The timeout of the oldest is over: its client leaves unless it has its answer. */
+  function expire(): void {
+    const id = timeouts.shift();
+    if (!requests.is(id, GONE)) {
+      requests.mark(id, GONE);
+      record.left(timeoutMs);
+      again(requests.attempt(id));
+    }
+    requests.mark(id, EXPIRED);
   }
 
   function again(attempt: number): void {
     if (attempt >= clients.retries) return;
-    at(nowMs + clients.backoffMs * (0.5 + backoff()), () => arrive(attempt + 1));
+    events.add(s.nowMs + clients.backoffMs * (0.5 + backoff()), RETRIES, attempt + 1);
   }
 
   /** A worker keeps a request to its end, as a thread does; contention is among those that compute. */
-  function work(request: Request): void {
-    working++;
-    computing++;
+  function work(id: number): void {
+    s.working++;
+    s.computing++;
     // Fewer replicas: the same work crowds on fewer of them.
-    const n = computing / now.replicas;
-    const contention =
-      1 + service.alpha * Math.max(0, n - 1) + service.beta * n * Math.max(0, n - 1);
-    at(nowMs + (appMs() * contention) / now.speed, () => {
-      computing--;
-      request.waitsMs = nowMs;
-      if (service.pool === null) callUpstream(request);
-      else if (held < service.pool.connections * now.replicas) hold(request);
-      else poolQueue.push(request);
-    });
+    const n = s.computing / now.replicas;
+    const others = Math.max(0, n - 1);
+    const contention = 1 + service.alpha * others + service.beta * n * others;
+    events.add(s.nowMs + (appMs() * contention) / now.speed, COMPUTED, id);
   }
 
-  function hold(request: Request): void {
-    held++;
-    const waitedMs = nowMs - request.waitsMs;
-    countTime(counts.dbWait, waitedMs);
-    counts.dbWaitSumMs += waitedMs;
-    at(nowMs + holdMs!() / now.databaseSpeed, () => {
-      held--;
-      holdNext();
-      callUpstream(request);
-    });
+  function computed(id: number): void {
+    s.computing--;
+    requests.waits(id, s.nowMs);
+    if (service.pool === null) callUpstream(id);
+    else if (s.held < service.pool.connections * now.replicas) hold(id);
+    else poolQueue.push(id);
+  }
+
+  function hold(id: number): void {
+    s.held++;
+    record.waited(s.nowMs - requests.waitsMs(id));
+    events.add(s.nowMs + holdMs!() / now.databaseSpeed, RELEASED, id);
   }
 
   /** As many as there is room for: replicas come and go. */
-  function holdNext(): void {
-    while (poolQueue.length > 0 && held < service.pool!.connections * now.replicas) {
-      hold(poolQueue.shift()!);
+  function released(id: number): void {
+    s.held--;
+    while (poolQueue.length > 0 && s.held < service.pool!.connections * now.replicas) {
+      hold(poolQueue.shift());
     }
+    callUpstream(id);
   }
 
-  function workNext(): void {
-    while (workerQueue.length > 0 && working < service.workers * now.replicas) {
-      work(workerQueue.shift()!);
-    }
-  }
-
-  function callUpstream(request: Request): void {
+  function callUpstream(id: number): void {
     const fails = now.failRatio > 0 && upstream() < now.failRatio;
     const takesMs = fails ? service.upstreamFailMs : service.upstreamMs;
-    const ended = () => {
-      working--;
-      workNext();
-      answer(request, !fails);
-    };
-    if (takesMs > 0) at(nowMs + takesMs, ended);
-    else ended();
+    if (takesMs > 0) events.add(s.nowMs + takesMs, fails ? FAILED : ENDED, id);
+    else ended(id, !fails);
   }
 
-  function answer(request: Request, ok: boolean): void {
-    inFlight--;
-    const ms = nowMs - request.atMs;
-    countTime(counts.latency, ms);
-    counts.latencySumMs += ms;
-    countGeneration(counts, request.generation, ok, failureCode);
-    if (ok) counts.ok++;
-    else {
-      counts.failed++;
-      counts.codes[failureCode] = (counts.codes[failureCode] ?? 0) + 1;
+  function ended(id: number, ok: boolean): void {
+    s.working--;
+    while (workerQueue.length > 0 && s.working < service.workers * now.replicas) {
+      work(workerQueue.shift());
     }
-    const of = second();
-    if (request.gone) return;
-    request.gone = true;
-    countTime(of.latency, ms);
-    if (!ok) {
-      of.failed++;
-      again(request.attempt);
-    } else if (ms <= goodMs) of.good++;
-    else of.late++;
+    answer(id, ok);
   }
 
-  function flush(): void {
-    if (!now.blind) {
-      flushes.push({
-        kind: 'telemetry',
-        fromMs: flushedMs,
-        toMs: nowMs,
-        processes: 1,
-        reporting: 1,
-        inFlight,
-        oldestMs: 0,
-        poolWaiting: service.pool === null ? null : poolQueue.length,
-        ...counts,
-      });
+  function answer(id: number, ok: boolean): void {
+    s.inFlight--;
+    const heard = !requests.is(id, GONE);
+    record.answered(s.nowMs - requests.atMs(id), ok, requests.generation(id), heard);
+    if (heard && !ok) again(requests.attempt(id));
+    requests.mark(id, ANSWERED | GONE);
+  }
+
+  function happen(kind: number, of: number): void {
+    if (kind === COMPUTED) computed(of);
+    else if (kind === RELEASED) released(of);
+    else if (kind === RETRIES) arrive(of);
+    else ended(of, kind === ENDED);
+  }
+
+  /** What comes by the clock: a slot begins, a second ends, the service flushes. */
+  function byTheClock(ms: number): void {
+    if (ms === s.secondMs) {
+      const { rate, inFlightMax } = gate.enforced;
+      const queue = workerQueue.length + poolQueue.length;
+      record.closeSecond({ inFlight: s.inFlight, queue, rate, inFlightMax, open: rate === 0 });
+      s.secondMs += 1000;
+    } else if (ms === s.slotMs) {
+      now = conditionsAt(ms);
+      s.slotMs += SLOT_MS;
+    } else {
+      const waiting = service.pool === null ? null : poolQueue.length;
+      record.flush(ms, s.inFlight, waiting, now.blind);
+      s.flushMs += FLUSH_MS;
     }
-    counts = emptyCounts();
-    flushedMs = nowMs;
-    at(nowMs + FLUSH_MS, flush);
   }
-
-  /** Poisson arrivals; the rate is looked up anew in each slot, which changes nothing as they have no memory. */
-  function slot(): void {
-    now = load.at(nowMs);
-    const endMs = nowMs + SLOT_MS;
-    for (let t = nowMs; now.arrivalsPerSecond > 0; ) {
-      t -= (Math.log(1 - arrivals()) / now.arrivalsPerSecond) * 1000;
-      if (t >= endMs) break;
-      at(t, () => arrive(0));
-    }
-    if (endMs < durationMs) at(endMs, slot);
-  }
-
-  function close(): void {
-    const of = second();
-    of.inFlight = inFlight;
-    of.queue = workerQueue.length + poolQueue.length;
-    of.rate = gate.enforced.rate;
-    of.inFlightMax = gate.enforced.inFlightMax;
-    of.open = gate.enforced.rate === 0;
-    at(nowMs + 1000, close);
-  }
-
-  at(0, slot);
-  // The service flushes out of step with the ticks.
-  at(370 + 500 * backoff(), flush);
-  at(999, close);
 
   return {
-    seconds,
-    enforce: (numbers) => gate.enforce(numbers, nowMs),
+    seconds: record.seconds,
+    enforce: (numbers) => gate.enforce(numbers, s.nowMs),
     run(untilMs) {
-      for (let event = events.next(untilMs); event !== null; event = events.next(untilMs)) {
-        nowMs = event.atMs;
-        event.run();
+      let clockMs = Math.min(s.slotMs, s.secondMs, s.flushMs);
+      for (;;) {
+        const arrivesMs = arrivals[s.arrived]!;
+        const leavesMs = timeouts.length > 0 ? requests.atMs(timeouts.first) + timeoutMs : NEVER;
+        const eventMs = events.firstMs;
+        let firstMs = arrivesMs < eventMs ? arrivesMs : eventMs;
+        if (leavesMs < firstMs) firstMs = leavesMs;
+        if (clockMs < firstMs) firstMs = clockMs;
+        if (firstMs > untilMs) break;
+        s.nowMs = firstMs;
+        if (firstMs === clockMs) {
+          byTheClock(firstMs);
+          clockMs = Math.min(s.slotMs, s.secondMs, s.flushMs);
+        } else if (firstMs === arrivesMs) {
+          s.arrived++;
+          arrive(0);
+        } else if (firstMs === leavesMs) expire();
+        else {
+          events.take();
+          happen(events.kind, events.of);
+        }
       }
-      nowMs = untilMs;
+      s.nowMs = untilMs;
     },
-    telemetry: () => flushes.shift() ?? { kind: 'missing', reason: 'no_data' },
+    telemetry: record.telemetry,
     pool: () => ({
       waiting: poolQueue.length,
-      busyRatio: service.pool === null ? 0 : held / service.pool.connections,
+      busyRatio: service.pool === null ? 0 : s.held / service.pool.connections,
     }),
+    fork: () => plantFrom(options, traffic, copyState(s)),
   };
 }

@@ -2,9 +2,14 @@
 
 /** mulberry32: the same seed gives the same numbers in [0, 1). */
 export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
+  return drawFrom(new Uint32Array([seed >>> 0]), 0);
+}
+
+/** The same over a state kept in `states[index]`, so that it can be copied. */
+export function drawFrom(states: Uint32Array, index: number): () => number {
   return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
+    const state = (states[index]! + 0x6d2b79f5) >>> 0;
+    states[index] = state;
     let t = state;
     t = Math.imul(t ^ (t >>> 15), t | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
@@ -12,11 +17,17 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** Streams of one seed that do not disturb each other: a change of one part leaves the draws of the others. */
-export function streams(seed: number, names: readonly string[]): (() => number)[] {
-  return names.map((_, i) =>
-    seeded(Math.imul(seed + 1, 0x9e3779b1) ^ Math.imul(i + 1, 0x85ebca6b)),
+/** Where streams of one seed begin that do not disturb each other: a change of one part leaves the draws of the others. */
+export function streamStates(seed: number, count: number): Uint32Array {
+  return Uint32Array.from(
+    { length: count },
+    (_, i) => (Math.imul(seed + 1, 0x9e3779b1) ^ Math.imul(i + 1, 0x85ebca6b)) >>> 0,
   );
+}
+
+export function streams(seed: number, names: readonly string[]): (() => number)[] {
+  const states = streamStates(seed, names.length);
+  return names.map((_, i) => drawFrom(states, i));
 }
 
 /** How long something takes. `cv`: standard deviation ÷ mean. */

@@ -11,6 +11,7 @@ import {
   latencyObjectiveMs,
   type ServiceModel,
 } from './service.js';
+import type { Traffic } from './traffic.js';
 
 export interface RunOptions {
   policy: Policy;
@@ -22,8 +23,8 @@ export interface RunOptions {
   seed: number;
   /** Time between ticks. Default 1 s. */
   tickMs?: number;
-  /** Stop early: searching for the best constant needs one phase after the other. */
-  untilS?: number;
+  /** Arrivals drawn before, from the same scenario and seed. */
+  traffic?: Traffic;
 }
 
 /** A decision takes so long to be in force. */
@@ -32,17 +33,35 @@ const GOOD_MS = 1000;
 
 /** Runs the scenario once. Pure: the same options and an equal controller give the same seconds. */
 export function runScenario(options: RunOptions, controller: Controller): Second[] {
-  const { policy, scenario, service, capacityPerSecond, seed, tickMs = 1000 } = options;
-  const durationMs = (options.untilS ?? scenario.durationS) * 1000;
-  const plant = createPlant({
+  const plant = plantOf(options);
+  const { policy, scenario, tickMs } = options;
+  closeLoop(plant, controller, { policy, durationMs: 1000 * scenario.durationS, tickMs });
+  return plant.seconds;
+}
+
+/** The plant of a run at its start; `lean`: it keeps only what is answered in each second. */
+export function plantOf(options: RunOptions, lean = false): Plant {
+  const { policy, scenario, service, capacityPerSecond, seed, traffic } = options;
+  return createPlant({
     service,
     clients: { ...(options.clients ?? DEFAULT_CLIENTS), ...scenario.clients },
     load: loadOf(scenario, capacityPerSecond),
-    durationMs,
+    durationMs: 1000 * scenario.durationS,
     goodMs: goodMs(policy),
     seed,
     failureCode: failureCode(policy),
+    lean,
+    ...(traffic && { traffic }),
   });
+}
+
+/** Runs a plant to its end under a controller that is asked at each tick. */
+export function closeLoop(
+  plant: Plant,
+  controller: Controller,
+  options: { policy: Policy; durationMs: number; tickMs?: number | undefined },
+): void {
+  const { policy, durationMs, tickMs = 1000 } = options;
   plant.enforce(controller.start);
   for (let nowMs = tickMs; nowMs <= durationMs; nowMs += tickMs) {
     while (controller.dueMs < nowMs) {
@@ -58,7 +77,6 @@ export function runScenario(options: RunOptions, controller: Controller): Second
     plant.enforce(next);
   }
   plant.run(durationMs);
-  return plant.seconds.slice(0, Math.round(durationMs / 1000));
 }
 
 /** An answer is good within the tightest objective for response time. */

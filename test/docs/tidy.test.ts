@@ -48,7 +48,7 @@ test('the walk finds the house, and reads every kind of import', () => {
 });
 
 describe('imports', () => {
-  const PURE = ['estimate', 'decide', 'guard', 'tune'];
+  const PURE = ['estimate', 'decide', 'guard', 'tune', 'sim'];
   const isPure = (path: string) =>
     PURE.includes(roomOf(path)) || /^src\/policy\/(schema|plan)\.ts$/.test(path);
   const PURE_PACKAGES = ['zod', 'simple-statistics'];
