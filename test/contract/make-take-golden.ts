@@ -6,7 +6,9 @@ import { limiterKeys } from '../../src/redis/keys.js';
 import {
   effectiveScript,
   inflightScript,
+  outcomeScript,
   type Script,
+  subjectsScript,
   takeScript,
 } from '../../src/redis/scripts.gen.js';
 import { startRedis } from '../support/redis-server.js';
@@ -147,6 +149,52 @@ await takes('half-open by time alone', 5.5, [
   [null, '1'],
   [null, '3'],
 ]);
+
+await given(() =>
+  seedParams(
+    redis,
+    keys,
+    {
+      ...{ rate: 10, capacity: 20, subjectRate: 2, subjectCapacity: 4, subjectRules: 1 },
+      subjectTerms: 'max=2 on=paid reset=failed keep=60000 step=2:8:- step=3:8:4',
+    },
+    { nowUs: T0 },
+  ),
+);
+/** The same takes, with the keys by which single subjects are known. */
+async function known(what: string, atS: number, list: [subject: string | null, take: string][]) {
+  const { index, shared } = keys.crowd('b', false);
+  const names = [keys.params, keys.bucket, keys.overrides, index, shared];
+  for (const key of [keys.subjectBucket, keys.standing]) {
+    names.push(...list.map(([subject]) => (subject === null ? keys.bucket : key(subject))));
+  }
+  const head = [String(T0 + Math.round(atS * S)), '', '4', FALLBACK];
+  await step(what, subjectsScript as never, names, [...head, ...list.map(([, take]) => take)]);
+}
+async function outcome(what: string, subject: string, name: string, id: string) {
+  const own = [keys.subjectBucket(subject), keys.shadowSubjectBucket(subject)];
+  const names = [keys.params, keys.standing(subject), keys.outcome(id), keys.overrides, ...own];
+  await step(what, outcomeScript as never, names, [String(T0 + S), name, subject]);
+}
+await takes('something is known of single subjects: the other script decides', 0, [['a', '1']]);
+await known('past the most two, newcomers share a bucket', 0, [
+  ['a', '3'],
+  ['b', '1'],
+  ['c', '3'],
+  ['d', '2'],
+  ['a', '2'],
+  [null, '1'],
+]);
+await outcome('paid once', 'a', 'paid', 'o1');
+await outcome('the same order again', 'a', 'paid', 'o1');
+await outcome('paid twice: more room', 'a', 'paid', 'o2');
+await outcome('a name that no tier knows', 'a', 'payed', 'o3');
+await known('what it held, and what its rate has paid', 2, [
+  ['a', '5'],
+  ['a', '6'],
+]);
+await outcome('paid three times: a rate too', 'a', 'paid', 'o5');
+await outcome('one failure: as before', 'a', 'failed', 'o4');
 
 await given(async () => {});
 await takes('missing params', 0, [

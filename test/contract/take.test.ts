@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { effectiveScript, inflightScript, takeScript } from '../../src/redis/scripts.gen.js';
+import {
+  effectiveScript,
+  inflightScript,
+  outcomeScript,
+  subjectsScript,
+  takeScript,
+} from '../../src/redis/scripts.gen.js';
 import { useRedis } from '../lua/fixture.js';
 
 interface Part {
@@ -12,7 +18,10 @@ interface Part {
 }
 const parts = JSON.parse(readFileSync(join(import.meta.dirname, 'take.json'), 'utf8')) as Part[];
 const scripts = new Map(
-  [takeScript, inflightScript, effectiveScript].map((each) => [each.name, each.lua]),
+  [takeScript, subjectsScript, outcomeScript, inflightScript, effectiveScript].map((each) => [
+    each.name,
+    each.lua,
+  ]),
 );
 const fixture = useRedis();
 
