@@ -8,8 +8,17 @@ subject=${2:-}
 cost=${3:-1}
 base="flyball:{$name}"
 own="$base:b${subject:+:$subject}"
-# status, Redis time, what is in force, then reason (0 and 1: allowed), tokens left, ms until it could pass.
-reply=$(${REDIS_CLI:-redis-cli} --raw FCALL flyball_take 3 "$base:params" "$base:b" "$own" '' '' 0 '10 20 0 -1 0' "$cost")
+fallback='10 20 0 -1 0'
+call="${REDIS_CLI:-redis-cli} --raw FCALL"
+# status, Redis time, what is in force, then reason (0, 1 and 10: allowed), tokens left, ms until it could pass.
+reply=$($call flyball_take 3 "$base:params" "$base:b" "$own" '' '' 0 "$fallback" "$cost")
+if [ "$(printf '%s\n' "$reply" | sed -n 1p)" = 3 ]; then
+  # Something is known of single subjects: another function decides, and nothing was charged.
+  stands="$base:b"
+  [ -z "$subject" ] || stands="$base:ts:$subject"
+  reply=$($call flyball_subjects 7 "$base:params" "$base:b" "$base:o" "$base:x:b" "$base:b:#" "$own" "$stands" \
+    '' '' 4 "$fallback" "$cost")
+fi
 printf '%s\n' "$reply"
 reason=$(printf '%s\n' "$reply" | sed -n 4p)
-[ "$reason" = 0 ] || [ "$reason" = 1 ]
+case $reason in 0 | 1 | 10 | 32) ;; *) exit 1 ;; esac

@@ -55,6 +55,16 @@ test('Python follows a group, and shadow: all admitted, from buckets of its own'
   expect(await admin.keys('flyball:member{team}:s:b*')).toHaveLength(2);
 });
 
+test('Python heeds what a person says of one subject, and what newcomers share', async () => {
+  const known = { subjectRules: 1, subjectTerms: 'max=1' } as const;
+  await setParams(admin, { name: 'known' }, { ...LIMITS, ...known });
+  await admin.hset('flyball:{known}:o', 'bad', 'block -1 - - 1', 'vip', 'exempt -1 - - 1');
+  expect(python('known', 'bad').out).toMatch(/^allowed=False reason=blocked .*=None/);
+  expect(python('known', 'vip').out).toMatch(/^allowed=True reason=exempt /);
+  for (const name of ['a', 'b', 'c']) expect(python('known', name).status).toBe(0);
+  expect(python('known', 'd').out).toMatch(/^allowed=False reason=subject /);
+});
+
 test('Python encodes subjects as the golden file says', () => {
   const golden = JSON.parse(
     readFileSync(new URL('../contract/keys.json', import.meta.url), 'utf8'),
@@ -86,4 +96,9 @@ test('redis-cli alone takes too', async () => {
   expect(denied.status).toBe(1);
   expect(denied.stdout.split('\n')[3]).toBe('3');
   expect(take().stdout.split('\n').slice(3, 5)).toEqual(['0', '7']);
+
+  await setParams(admin, { name: 'shell' }, { subjectRules: 1 });
+  await admin.hset('flyball:{shell}:o', 'bad', 'block -1 - - 1', 'vip', 'exempt -1 - - 1');
+  expect([take('bad').status, take('vip').status, take().status]).toEqual([1, 0, 0]);
+  expect(take('bad').stdout.split('\n').slice(3, 6)).toEqual(['9', '0', '-1']);
 });
