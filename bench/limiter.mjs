@@ -21,7 +21,8 @@ export async function managedLimiter(redis, name, { total = WIDE, perSubject, gr
       authority: { kind: 'person' },
       expected: { epoch: nowMs, revision: 1 },
       create: true,
-      change: { ...paramsFromPolicy(policy), policyHash: '' },
+      // No daemon renews them: they must not glide to their safe values under a long bench.
+      change: { ...paramsFromPolicy(policy), policyHash: '', lostAfterMs: HOUR_MS },
       cause: 'person',
       actor: { kind: 'person', name: 'bench' },
       reason: 'bench',
