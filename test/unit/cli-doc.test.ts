@@ -29,6 +29,7 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'rollout',
     'trip',
     'reset',
+    'subject',
     'functions',
     'doctor',
   ]);
