@@ -16,6 +16,7 @@
 --     0: it does not, and is bound by the rate only
 --   fallback    numbers for missing params: `rate capacity inFlightMax subjectRate subjectCapacity`
 --   exact       1: places are wanted however large the cap; 0: where it is smaller than the fleet; -: never
+--   bound       most that may be under way here under a share until this answer is heard; missing: 0
 -- RETURNS: [nowUs, inForce, share, fair, processes, reporting, places]; a share of -1 is no cap; `fair` is what it gets
 --   once all others have asked again; `places` 1: take place by place
 -- TIME: once, unless nowUs is given
@@ -29,10 +30,11 @@
 local now = now_us(ARGV[1])
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'
-if not now or process == '' or not need or not KEYS[3] or not ARGV[6] then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, process, need of 0 or more, and exact')
+local bound = within(ARGV[7] or '0', 0, 1000000000)
+if not now or process == '' or not need or not bound or not KEYS[3] or not ARGV[6] then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, process, need and bound of 0 or more, and exact')
 end
-need = math.ceil(need)
+need, bound = math.ceil(need), math.ceil(bound)
 local LAPSE_US, STICK_US = 3000000, 10000000
 
 local cap, text
@@ -124,10 +126,12 @@ if reports then
     end
   end
 end
+-- What it has under way beyond its share, or may begin before it hears of it, is not yet another's.
+local holds = share >= 0 and not by_place and math.max(share, bound) or share
 local as = by_place and 2 or reports and 1 or 0
 redis.call(
-  'HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, share, as, now),
-  ':sum', string.format('%.0f %.0f', held + math.max(0, share), now)
+  'HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, holds, as, now),
+  ':sum', string.format('%.0f %.0f', held + math.max(0, holds), now)
 )
 redis.call('PEXPIRE', KEYS[2], 60000)
 return {

@@ -77,6 +77,7 @@ export function createShares(options: SharesOptions): Shares {
       const needed = inFlight.takeNeed();
       // Beside the places: what began under the share keeps its part until it has ended.
       const need = leaving ? 0 : byPlace ? inFlight.inUse - inFlight.apart : needed;
+      const bound = reports && !byPlace ? mostUnderWay() : 0;
       const reply = await inFlightScript(redis, {
         keys,
         processId,
@@ -84,12 +85,13 @@ export function createShares(options: SharesOptions): Shares {
         reports,
         byPlace,
         exact,
+        bound,
         fallback: view.fallback(),
       });
       const receivedMs = clock.monotonicMs();
       time.learn(reply.nowUs, sentMs, receivedMs);
       const turned = exact === undefined && reports && turn(reply.places);
-      if (!placed && !turned) learn(reply, sentMs, reports);
+      if (!placed && !turned) learn(reply, sentMs, reports, bound);
       view.seeProcesses(reply.processes);
       options.onReply(reply.inForce);
       return turned;
@@ -106,14 +108,20 @@ export function createShares(options: SharesOptions): Shares {
     return true;
   }
 
-  function learn(reply: InFlightReply, sentMs: number, reports: boolean): void {
+  /** Under shares, until the answer is heard: what is known as the share now goes on binding. */
+  function mostUnderWay(): number {
+    const busy = inFlight.inUse - inFlight.apart;
+    return Number.isFinite(inFlight.share) ? Math.max(busy, inFlight.share) : busy;
+  }
+
+  function learn(reply: InFlightReply, sentMs: number, reports: boolean, bound: number): void {
     if (reports && reply.share > 0) hadShare = true;
     const share = hadShare || reply.fair < 1 ? reply.share : FIRST_PLACES;
     if (reports || !inFlight.reports) inFlight.setShare(share, sentMs);
-    if (reports) settle(reply.share < reply.fair);
+    if (reports) settle(reply.share < Math.max(reply.fair, bound));
   }
 
-  /** `short`: others hold what is this process's due until they have asked again. */
+  /** `short`: others hold what is this process's due until they have asked again, or it holds what is theirs. */
   function settle(short: boolean): void {
     clearTimeout(again);
     const waitMs = short ? AGAIN_MS[tries] : undefined;

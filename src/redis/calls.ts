@@ -111,6 +111,8 @@ export interface InFlightCall {
   byPlace?: boolean;
   /** Places are wanted however large the cap; false: never; undefined: where the cap is smaller than the fleet. */
   exact?: boolean | undefined;
+  /** Most that may be under way here under a share until the answer is heard; that is nobody else's yet. */
+  bound?: number;
   fallback: FallbackNumbers;
   nowUs?: number;
 }

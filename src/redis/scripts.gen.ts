@@ -2127,14 +2127,14 @@ return {\n\
 /** Keys of `inflight`, in order. */
 export type InflightKeys = [params: string, shares: string, slots: string];
 /** Arguments of `inflight`, in order. */
-export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptArg, reports: ScriptArg, fallback: ScriptArg, exact: ScriptArg];
+export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptArg, reports: ScriptArg, fallback: ScriptArg, exact: ScriptArg, bound: ScriptArg];
 /**
  * asks for this process's part of the in-flight cap, once a second and at a new revision. Max-min fair by need, in whole requests; what nobody needs is spread evenly, so one process alone has it all. A share is granted only from what others do not hold, so that shares never pass the cap; a dead process's lapses after 3 s. A cap smaller than the fleet is kept place by place (slots), until it was large enough for 10 s. Shares and places count against one cap, so that a fleet changes from one to the other without passing it.
  * Returns [nowUs, inForce, share, fair, processes, reporting, places]; a share of -1 is no cap; `fair` is what it gets once all others have asked again; `places` 1: take place by place. O(p log p) in the live processes.
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '075717255935611f5fb14ddf7e90eada27fc507a',
+  sha: '91f4a2bce975e9d750ea13689f57e0f0af753d73',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2389,10 +2389,11 @@ end\n\
 local now = now_us(ARGV[1])\n\
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'\n\
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'\n\
-if not now or process == '' or not need or not KEYS[3] or not ARGV[6] then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, process, need of 0 or more, and exact')\n\
+local bound = within(ARGV[7] or '0', 0, 1000000000)\n\
+if not now or process == '' or not need or not bound or not KEYS[3] or not ARGV[6] then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, process, need and bound of 0 or more, and exact')\n\
 end\n\
-need = math.ceil(need)\n\
+need, bound = math.ceil(need), math.ceil(bound)\n\
 local LAPSE_US, STICK_US = 3000000, 10000000\n\
 local cap, text\n\
 local p = read_params(KEYS[1])\n\
@@ -2478,10 +2479,11 @@ if reports then\n\
     end\n\
   end\n\
 end\n\
+local holds = share >= 0 and not by_place and math.max(share, bound) or share\n\
 local as = by_place and 2 or reports and 1 or 0\n\
 redis.call(\n\
-  'HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, share, as, now),\n\
-  ':sum', string.format('%.0f %.0f', held + math.max(0, share), now)\n\
+  'HSET', KEYS[2], process, string.format('%.0f %.0f %d %.0f', need, holds, as, now),\n\
+  ':sum', string.format('%.0f %.0f', held + math.max(0, holds), now)\n\
 )\n\
 redis.call('PEXPIRE', KEYS[2], 60000)\n\
 return {\n\

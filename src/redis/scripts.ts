@@ -74,7 +74,7 @@ export function takeInMulti(call: TakeCall) {
 
 /** Asks for this process's share of the in-flight cap. */
 export async function inFlight(redis: RedisClient, call: InFlightCall): Promise<InFlightReply> {
-  const { keys, processId, need, reports, byPlace, exact, fallback } = call;
+  const { keys, processId, need, reports, byPlace, exact, bound = 0, fallback } = call;
   return readInFlightReply(
     await runScript(redis, {
       script: inflightScript,
@@ -86,6 +86,7 @@ export async function inFlight(redis: RedisClient, call: InFlightCall): Promise<
         byPlace ? '2' : reports ? '1' : '0',
         fallbackText(fallback),
         exact === undefined ? '0' : exact ? '1' : '-',
+        bound,
       ],
     }),
   );
