@@ -1,4 +1,5 @@
 /** `npm run bench -- <name> [--only <part>] [--json]`: runs one bench; prints its figures, its targets, a line of JSON. */
+import { constants } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ENFORCE_PARTS, enforceBench } from './enforce.mjs';
 import { printBench } from './report.mjs';
@@ -14,22 +15,35 @@ const BENCHES = {
     parts: ENFORCE_PARTS,
     run: enforceBench,
   },
+  protect: {
+    about: 'goodput of a real service under 2, 4 and 10 times what it can do, beside other limits',
+    parts: ['2x', '4x', '10x', 'half'],
+    flags: ['quick', 'full'],
+    run: async (...args) => (await import('./protect.mjs')).protectBench(...args),
+  },
 };
 
 const names = Object.keys(BENCHES).join(', ');
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: 'boolean' }, only: { type: 'string', multiple: true } },
+    options: {
+      json: { type: 'boolean' },
+      only: { type: 'string', multiple: true },
+      quick: { type: 'boolean' },
+      full: { type: 'boolean' },
+    },
   });
   await run(positionals, values);
 } catch (error) {
+  // Ended by Ctrl-C, with all that it started.
+  if (error.signal !== undefined) process.exit(128 + constants.signals[error.signal]);
   if (!(error instanceof TypeError) && !(error instanceof RangeError)) throw error;
   process.stderr.write(`bench: ${error.message}\n`);
   process.exitCode = 64;
 }
 
-async function run([name, ...more], { json = false, only }) {
+async function run([name, ...more], { json = false, only, ...flags }) {
   if (name === undefined) {
     for (const [each, { about, parts }] of Object.entries(BENCHES)) {
       const choice = parts.length > 0 ? ` (--only ${parts.join(', ')})` : '';
@@ -48,5 +62,7 @@ async function run([name, ...more], { json = false, only }) {
     const known = bench.parts.length > 0 ? bench.parts.join(', ') : 'none';
     throw new RangeError(`unknown part ${unknown.join(', ')}. Parts of ${name}: ${known}.`);
   }
-  printBench(name, await bench.run(parts), json);
+  const foreign = Object.keys(flags).find((flag) => !bench.flags?.includes(flag));
+  if (foreign !== undefined) throw new RangeError(`${name} has no --${foreign}.`);
+  printBench(name, await bench.run(parts, flags), json);
 }

@@ -12,10 +12,10 @@ export function target(name, value, sign, bound) {
 
 /**
  * @param {{ tables: { title: string, columns: string[], rows: (string | number)[][] }[], targets: object[],
- *   notes?: string[] }} result
+ *   notes?: string[], results?: object }} result `results`: figures for programs, beside the targets
  */
-export function printBench(name, { tables, targets, notes = [] }, jsonOnly) {
-  const line = JSON.stringify({ name, targets });
+export function printBench(name, { tables, targets, results, notes = [] }, jsonOnly) {
+  const line = JSON.stringify({ name, targets, ...(results === undefined ? {} : { results }) });
   if (!jsonOnly) {
     const [cpu] = cpus();
     print(`${name}, ${new Date().toISOString()}`);
