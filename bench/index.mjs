@@ -38,9 +38,10 @@ try {
 } catch (error) {
   // Ended by Ctrl-C, with all that it started.
   if (error.signal !== undefined) process.exit(128 + constants.signals[error.signal]);
-  if (!(error instanceof TypeError) && !(error instanceof RangeError)) throw error;
+  const usage = error instanceof TypeError || error instanceof RangeError;
+  if (!usage && !error.code?.startsWith?.('FLYBALL_')) throw error;
   process.stderr.write(`bench: ${error.message}\n`);
-  process.exitCode = 64;
+  process.exitCode = usage ? 64 : 1;
 }
 
 async function run([name, ...more], { json = false, only, ...flags }) {

@@ -22,7 +22,8 @@ const SLACK_MS = 20_000;
 /** Everything that is started is handed to `ending`, which ends it in reverse, however the bench ends. */
 export async function openProtectStage(ending) {
   const folder = mkdtempSync(join(tmpdir(), 'flyball-protect-'));
-  ending.add(() => rmSync(folder, { recursive: true, force: true }));
+  let keepsLogs = false;
+  ending.add(() => keepsLogs || rmSync(folder, { recursive: true, force: true }));
   const logDir = join(folder, 'log');
   mkdirSync(logDir);
   const redis = await startRedis();
@@ -33,6 +34,10 @@ export async function openProtectStage(ending) {
   ending.add(() => database.close());
   const processes = createProcesses(logDir, environment(folder, redis.port, postgres.url));
   ending.add(() => processes.close());
+  // The error names the log of the process that died.
+  processes.broken.catch(() => {
+    keepsLogs = true;
+  });
   const upstream = processes.start({
     name: 'payment-upstream',
     module: 'demo/payment-upstream.js',
