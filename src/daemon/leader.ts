@@ -1,6 +1,7 @@
 /** What the lease's holder does each tick with the estimates: repair, decide, write or beat, tell. Stage: daemon. */
 import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Lease } from '../actuate/lease.js';
+import { overloadOf } from '../decide/overload.js';
 import { createDecideState } from '../decide/state.js';
 import { type DecideState, type Decision, LAW_VERSIONS, type Sample } from '../decide/types.js';
 import type { Estimates } from '../estimate/estimate.js';
@@ -10,6 +11,7 @@ import type { Params } from '../redis/params.js';
 import type { LimiterStatus } from '../report/status.js';
 import { reportDecision, reportSample } from '../report/tick-metrics.js';
 import { checkpointText, readCheckpoint } from './checkpoint.js';
+import type { History } from './history.js';
 import type { LimiterDeps } from './limiter.js';
 import { dueRepair } from './repairs.js';
 import { inForceView, type StateSince } from './view.js';
@@ -27,9 +29,13 @@ import { changeOf, type createWriter } from './writer.js';
 export type Leader = ReturnType<typeof createLeader>;
 
 export function createLeader(
-  deps: LimiterDeps & { writer: ReturnType<typeof createWriter>; lease: Lease },
+  deps: LimiterDeps & {
+    writer: ReturnType<typeof createWriter>;
+    lease: Lease;
+    history: History;
+  },
 ) {
-  const { redis, address, tickMs, metrics, writer, lease } = deps;
+  const { redis, address, tickMs, metrics, writer, lease, history } = deps;
   const limiter = address.name;
   let decide: DecideState | null = null;
   let since: StateSince | null = null;
@@ -104,6 +110,11 @@ export function createLeader(
     }
     reportSample(metrics, limiter, sample);
     reportDecision(metrics, limiter, decision);
+    const { z, fresh } = overloadOf(policy, sample);
+    history.watch({
+      ...{ nowMs, dtMs, inForce: inForce.view, overload: fresh && z > 0 },
+      drift: deps.fileState(adopted.hash).file === 'drift',
+    });
     await tellStatus(adopted, params, sample, decision);
   }
 

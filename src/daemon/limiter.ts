@@ -12,6 +12,7 @@ import type { Metrics } from '../report/metrics.js';
 import { reportInForce } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
 import { readAdopted } from './adopted.js';
+import { createHistory } from './history.js';
 import { createLeader } from './leader.js';
 import { inForceView } from './view.js';
 import { createWriter } from './writer.js';
@@ -59,7 +60,8 @@ export function createManagedLimiter(
   const limiter = address.name;
   const lease = createLease({ redis, address, owner, leaseMs });
   const writer = createWriter({ redis, address, lease, leaseMs, clock, log, metrics });
-  const leader = createLeader({ ...deps, writer, lease });
+  const history = createHistory({ redis, address, clock, log });
+  const leader = createLeader({ ...deps, writer, lease, history });
   let adopted = found;
   let sampler: Sampler | null = null;
   let estimates: EstimateState = createEstimateState();
@@ -195,6 +197,7 @@ export function createManagedLimiter(
     },
     async close() {
       await sampler?.close();
+      await history.close();
       await lease.release();
     },
   };

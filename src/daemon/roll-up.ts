@@ -1,0 +1,100 @@
+/** The telemetry seconds of one minute, and what its leader saw, as one row of the history. Stage: daemon. */
+import { packBins } from '../estimate/bins.js';
+import { type PackedBins, quantileOfPacked } from '../histogram.js';
+import type { HistoryRow, KneePoint } from '../redis/history-rows.js';
+import type { LimiterState } from '../redis/params.js';
+import { addSecond, type Delta, emptyDelta, type SecondFields } from '../sense/telemetry-delta.js';
+
+/** What the holder of the lease saw of a minute, added up tick by tick. */
+export interface WatchedMinute {
+  watchedS: number;
+  notClosedS: number;
+  overloadS: number;
+  driftS: number;
+  /** At the newest tick. */
+  inForce: { state: LimiterState; rate: number; capacity: number; inFlightMax: number } | null;
+}
+
+export const UNWATCHED: WatchedMinute = {
+  ...{ watchedS: 0, notClosedS: 0, overloadS: 0, driftS: 0 },
+  inForce: null,
+};
+
+/** A knee point speaks of so many seconds: of fewer, the flushes of a process would show. */
+const POINT_S = 20;
+/** Answers below which throughput and response time of a point are mostly noise. */
+const POINT_ANSWERS = 20;
+
+/**
+ * `seconds` holds what was reported in each second of the minute, in order; a count of a flush is in the second in
+ * which it came. Null: nothing was asked for and nothing was under way.
+ */
+export function rollUp(
+  minute: number,
+  seconds: readonly SecondFields[],
+  watched: WatchedMinute,
+): HistoryRow | null {
+  const all = emptyDelta();
+  const points: KneePoint[] = [];
+  let processSeconds = 0;
+  let reportingSeconds = 0;
+  for (let from = 0; from < seconds.length; from += POINT_S) {
+    const part = emptyDelta();
+    for (const fields of seconds.slice(from, from + POINT_S)) {
+      addSecond(part, undefined, fields);
+      addSecond(all, undefined, fields);
+      const names = Object.keys(fields);
+      processSeconds += names.filter((name) => name.startsWith('p:')).length;
+      reportingSeconds += names.filter((name) => name.startsWith('pr:')).length;
+    }
+    const point = pointOf(part);
+    if (point !== null) points.push(point);
+  }
+  const { counts } = all;
+  if (all.broken !== undefined || (counts.offered === 0 && all.inFlightSum === 0)) return null;
+  const latency = packBins(counts.latency);
+  const waits = packBins(counts.dbWait);
+  const q = (bins: PackedBins, of: number) => quantileOfPacked(bins, of);
+  const whole = Math.max(1, seconds.length);
+  const { inForce, ...saw } = watched;
+  return {
+    minute,
+    ...saw,
+    state: inForce?.state ?? null,
+    rate: inForce?.rate ?? null,
+    capacity: inForce?.capacity ?? null,
+    inFlightMax: inForce?.inFlightMax ?? null,
+    offered: counts.offered,
+    admitted: counts.admitted,
+    denied: { ...counts.denied },
+    ok: counts.ok,
+    failed: counts.failed,
+    cancelled: counts.cancelled,
+    meanMs: meanOf(counts.latencySumMs, latency),
+    ...{ p50Ms: q(latency, 0.5), p95Ms: q(latency, 0.95) },
+    ...{ p99Ms: q(latency, 0.99), p999Ms: q(latency, 0.999) },
+    // Each process reports its gauges once a second, so the sum over a minute's flushes is 60 times the mean.
+    inFlight: all.flushes === 0 ? null : all.inFlightSum / whole,
+    dbWaitMs: meanOf(counts.dbWaitSumMs, waits),
+    dbWaitP95Ms: q(waits, 0.95),
+    poolWaiting: all.poolFlushes === 0 ? null : all.poolSum / whole,
+    processes: processSeconds / whole,
+    reporting: reportingSeconds / whole,
+    points,
+  };
+}
+
+function pointOf({ counts, broken }: Delta): KneePoint | null {
+  const answers = counts.ok + counts.failed;
+  const wMs = meanOf(counts.latencySumMs, packBins(counts.latency));
+  if (broken !== undefined || answers < POINT_ANSWERS || wMs === null) return null;
+  const x = answers / POINT_S;
+  // Little's law: N = X · W.
+  return [x, (x * wMs) / 1000, wMs];
+}
+
+function meanOf(sumMs: number, bins: PackedBins): number | null {
+  let count = 0;
+  for (const [, n] of bins) count += n;
+  return count > 0 && sumMs > 0 ? sumMs / count : null;
+}
