@@ -13,7 +13,10 @@ export interface KnownDenial {
 }
 
 export interface DenyCache {
-  /** What Redis said of this very take and would say again, its waiting time counted down; else null. */
+  /**
+   * What Redis said of this very take and would say again, its waiting time counted down; else null. Read it at once: it
+   * is counted down in place.
+   */
   find(wish: TakeWish, nowMs: number): KnownDenial | null;
   /** `askedMs` is before the call, so that the time to wait never ends later here than in Redis. */
   learn(wish: TakeWish, answer: TakeAnswer, inForce: InForce, askedMs: number): void;
@@ -43,8 +46,8 @@ export function createDenyCache(): DenyCache {
       }
       if (known.cost !== cost || known.priority !== priority) return null;
       if (known.passesAtMs === null) return known;
-      const retryAfterMs = Math.max(1, Math.ceil(known.passesAtMs - nowMs));
-      return { inForce: known.inForce, answer: { ...known.answer, retryAfterMs } };
+      known.answer.retryAfterMs = Math.max(1, Math.ceil(known.passesAtMs - nowMs));
+      return known;
     },
     learn({ subject, cost, priority }, answer, inForce, askedMs) {
       // A glide moves the numbers without a write; without params there is no revision to hold on to.
@@ -55,7 +58,8 @@ export function createDenyCache(): DenyCache {
       const untilMs = Math.min(passesAtMs ?? Number.POSITIVE_INFINITY, askedMs + LIFE_MS);
       denials.delete(subject);
       if (denials.size >= MAX_DENIALS) denials.delete(denials.keys().next().value!);
-      denials.set(subject, { answer, inForce, cost, priority, passesAtMs, untilMs });
+      const own = { ...answer };
+      denials.set(subject, { answer: own, inForce, cost, priority, passesAtMs, untilMs });
     },
     clear: () => denials.clear(),
   };
