@@ -15,6 +15,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['run'], load: () => import('./run.js') },
   { names: ['demo'], load: () => import('./demo.js') },
   { names: ['check'], load: () => import('./check.js') },
+  { names: ['simulate'], load: () => import('./simulate.js') },
   { names: ['init'], load: () => import('./init.js') },
   { names: ['status'], load: () => import('./status.js') },
   { names: ['tail'], load: () => import('./tail.js') },

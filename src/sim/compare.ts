@@ -10,6 +10,7 @@ import {
   withStepRule,
 } from './controllers.js';
 import type { Second } from './counts.js';
+import type { Fit } from './fit.js';
 import { type RunOptions, runScenario } from './run.js';
 import { loadOf, type Scenario } from './scenario.js';
 import { type Score, scoreRun } from './score.js';
@@ -25,6 +26,8 @@ export interface Plant {
   clients?: ClientModel;
   /** True: nobody has fitted it to the service's own history. */
   isDefault: boolean;
+  /** How it was fitted. */
+  fit?: Fit;
 }
 
 export interface Result {

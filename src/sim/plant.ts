@@ -194,7 +194,7 @@ function plantFrom(options: PlantOptions, traffic: Traffic, s: PlantState): Plan
         const arrivesMs = arrivals[s.arrived]!;
         const leavesMs = timeouts.length > 0 ? requests.atMs(timeouts.first) + timeoutMs : NEVER;
         const eventMs = events.firstMs;
-        let firstMs = arrivesMs < eventMs ? arrivesMs : eventMs;
+        let firstMs = Math.min(arrivesMs, eventMs);
         if (leavesMs < firstMs) firstMs = leavesMs;
         if (clockMs < firstMs) firstMs = clockMs;
         if (firstMs > untilMs) break;

@@ -1,7 +1,7 @@
 /** The named scenarios of `flyball simulate`. Load is in multiples of what the service carries. Stage: simulate. */
 import { jumps, lines, type Scenario } from './scenario.js';
 
-export const SCENARIOS: readonly Scenario[] = [
+const LIST = [
   {
     name: 'steady',
     says: 'Six tenths of the capacity: nothing must be refused.',
@@ -189,8 +189,8 @@ export const SCENARIOS: readonly Scenario[] = [
       blind: s >= 60 && s < 100,
     }),
   },
-];
+] as const satisfies readonly Scenario[];
 
-export function scenarioNamed(name: string): Scenario | undefined {
-  return SCENARIOS.find((each) => each.name === name);
-}
+export type ScenarioName = (typeof LIST)[number]['name'];
+
+export const SCENARIOS: readonly (Scenario & { name: ScenarioName })[] = LIST;

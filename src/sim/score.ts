@@ -96,7 +96,8 @@ function missed(policy: Policy, seconds: readonly Second[]): number {
   return count;
 }
 
-function quantileIn(policy: Policy): number {
+/** The quantile that the tightest objective for response time is about. */
+export function quantileIn(policy: Policy): number {
   const tightest = latencyObjectiveMs(policy);
   for (const [name, { below }] of Object.entries(policy.objective)) {
     const signal = policy.signals[name];

@@ -71,7 +71,7 @@ export function serviceOf(known: {
   const holdMs = (1 - APP_SHARE) * leisureMs;
   // X(n) = n ÷ (app · (1 + α(n−1) + βn(n−1))) peaks at n = √((1−α) ÷ β); α = 0.3 ÷ n makes it n ÷ (2.3 · app).
   const atWork = (capacityPerSecond * appMs) / 1000;
-  const peak = PEAK.least + PEAK.perRootOfWork / Math.sqrt(Math.max(atWork, 0.1));
+  const peak = peakShare(atWork);
   const best = Math.max(2, peak * (2 + CONTENTION) * atWork);
   const alpha = CONTENTION / best;
   return {
@@ -87,6 +87,26 @@ export function serviceOf(known: {
     upstreamMs: 0,
     upstreamFailMs: 5,
   };
+}
+
+/** Peak of throughput ÷ what is carried for long, with `atWork` at work then. */
+function peakShare(atWork: number): number {
+  return PEAK.least + PEAK.perRootOfWork / Math.sqrt(Math.max(atWork, 0.1));
+}
+
+/** The most answers a second that contention leaves, at the best number at work. */
+export function peakPerSecond({ app, alpha, beta, workers }: ServiceModel): number {
+  const best = beta > 0 ? Math.sqrt(Math.max(0, 1 - alpha) / beta) : workers;
+  const n = Math.min(workers, Math.max(1, best));
+  return (1000 * n) / (app.meanMs * (1 + alpha * (n - 1) + beta * n * (n - 1)));
+}
+
+/** What a service without a database carries for long: the share of its peak that `serviceOf` takes. */
+export function carriedOf(service: ServiceModel): number {
+  const peak = peakPerSecond(service);
+  let carries = peak / PEAK.least;
+  for (let i = 0; i < 40; i++) carries = peak / peakShare((carries * service.app.meanMs) / 1000);
+  return carries;
 }
 
 export const DEFAULT_CLIENTS: ClientModel = {

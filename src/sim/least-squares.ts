@@ -1,0 +1,57 @@
+/** Least squares for a few unknowns none of which is negative. Stage: simulate. */
+
+/**
+ * The x ≥ 0 with the least Σ (row · x − target)². Of few unknowns every set of those that are not zero is tried.
+ */
+export function leastSquares(rows: readonly number[][], targets: readonly number[]): number[] {
+  const unknowns = rows[0]?.length ?? 0;
+  let best: { x: number[]; error: number } | undefined;
+  for (let set = 1; set < 2 ** unknowns; set++) {
+    const used = Array.from({ length: unknowns }, (_, i) => i).filter((i) => (set >> i) & 1);
+    const part = solve(normal(rows, targets, used));
+    if (part === null || part.some((value) => !(value >= 0))) continue;
+    const x = Array.from({ length: unknowns }, () => 0);
+    used.forEach((i, k) => {
+      x[i] = part[k]!;
+    });
+    const error = rows.reduce((sum, row, i) => sum + (dot(row, x) - targets[i]!) ** 2, 0);
+    if (best === undefined || error < best.error) best = { x, error };
+  }
+  return best?.x ?? Array.from({ length: unknowns }, () => 0);
+}
+
+function dot(row: readonly number[], x: readonly number[]): number {
+  return row.reduce((sum, value, i) => sum + value * x[i]!, 0);
+}
+
+/** The normal equations of the used unknowns, with the right side as last column. */
+function normal(
+  rows: readonly number[][],
+  targets: readonly number[],
+  used: readonly number[],
+): number[][] {
+  return used.map((i) => [
+    ...used.map((j) => rows.reduce((sum, row) => sum + row[i]! * row[j]!, 0)),
+    rows.reduce((sum, row, k) => sum + row[i]! * targets[k]!, 0),
+  ]);
+}
+
+/** Gauss with pivots; null where the equations say the same twice. */
+function solve(matrix: number[][]): number[] | null {
+  const n = matrix.length;
+  for (let col = 0; col < n; col++) {
+    let pivot = col;
+    for (let row = col + 1; row < n; row++) {
+      if (Math.abs(matrix[row]![col]!) > Math.abs(matrix[pivot]![col]!)) pivot = row;
+    }
+    [matrix[col], matrix[pivot]] = [matrix[pivot]!, matrix[col]!];
+    const head = matrix[col]!;
+    if (!(Math.abs(head[col]!) > 1e-300)) return null;
+    for (let row = 0; row < n; row++) {
+      if (row === col) continue;
+      const factor = matrix[row]![col]! / head[col]!;
+      for (let k = col; k <= n; k++) matrix[row]![k]! -= factor * head[k]!;
+    }
+  }
+  return matrix.map((row, i) => row[n]! / row[i]!);
+}

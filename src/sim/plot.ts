@@ -1,0 +1,124 @@
+/** Plots over the seconds of a run as inline SVG, in the colours of the page: light or dark. Stage: simulate. */
+
+export interface Line {
+  title: string;
+  /** A class of the page's style sheet. */
+  style: string;
+  /** One value a second; null is a gap. */
+  values: readonly (number | null)[];
+}
+
+export interface Plot {
+  title: string;
+  unit: string;
+  lines: readonly Line[];
+  /** A level to hold, drawn across. */
+  objective?: number;
+  /** Seconds [from, to) that are shaded: the breaker is not closed. */
+  shaded?: readonly (readonly [number, number])[];
+  /** Seconds at which something changes. */
+  marks?: readonly number[];
+  /** The axis ends here at most: what is above is cut off. */
+  most?: number;
+}
+
+const WIDTH = 860;
+const HEIGHT = 168;
+const LEFT = 56;
+const RIGHT = 12;
+const TOP = 24;
+const BOTTOM = 22;
+/** Points drawn at most: longer runs are averaged. */
+const POINTS = 400;
+
+export function plotSvg(plot: Plot, durationS: number): string {
+  const values = plot.lines.flatMap(({ values }) => values.filter((value) => value !== null));
+  const highest = Math.max(1e-9, plot.objective ?? 0, ...chunked(values));
+  const top = niceAbove(Math.min(highest, plot.most ?? highest));
+  const x = (s: number) => LEFT + (s / durationS) * (WIDTH - LEFT - RIGHT);
+  const y = (v: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - Math.min(1, v / top));
+  const shades = (plot.shaded ?? []).map(
+    ([from, to]) =>
+      `<rect class="open" x="${at(x(from))}" y="${TOP}" width="${at(x(to) - x(from))}" height="${HEIGHT - TOP - BOTTOM}"/>`,
+  );
+  const marks = (plot.marks ?? []).map(
+    (s) =>
+      `<line class="mark" x1="${at(x(s))}" x2="${at(x(s))}" y1="${TOP}" y2="${HEIGHT - BOTTOM}"/>`,
+  );
+  const grid = [0, top / 2, top].map(
+    (v) =>
+      `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at(y(v))}" y2="${at(y(v))}"/>` +
+      `<text class="tick end" x="${LEFT - 6}" y="${at(y(v) + 4)}">${Number(v.toPrecision(3))}</text>`,
+  );
+  const step = durationS > 300 ? 60 : durationS > 120 ? 30 : 20;
+  const times = Array.from({ length: Math.floor(durationS / step) + 1 }, (_, i) => i * step).map(
+    (s) => `<text class="tick mid" x="${at(x(s))}" y="${HEIGHT - 6}">${s} s</text>`,
+  );
+  const objective =
+    plot.objective === undefined
+      ? ''
+      : `<line class="objective" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at(y(plot.objective))}" y2="${at(y(plot.objective))}"/>`;
+  const lines = plot.lines.map(
+    ({ style, values }) => `<path class="line ${escaped(style)}" d="${path(values, x, y)}"/>`,
+  );
+  const label = escaped(`${plot.title}, ${plot.unit}`);
+  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
+<text class="title" x="${LEFT}" y="14">${escaped(plot.title)} <tspan class="unit">${escaped(plot.unit)}</tspan></text>
+${[...shades, ...grid, ...marks, objective, ...lines, ...times].join('\n')}
+</svg>`;
+}
+
+/** Text for HTML, in elements and in quoted attributes alike. */
+export function escaped(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}
+
+function path(
+  values: readonly (number | null)[],
+  x: (s: number) => number,
+  y: (v: number) => number,
+): string {
+  const every = Math.max(1, Math.ceil(values.length / POINTS));
+  let drawn = '';
+  let isOpen = false;
+  for (let s = 0; s < values.length; s += every) {
+    const some = values.slice(s, s + every).filter((value) => value !== null);
+    if (some.length === 0) {
+      isOpen = false;
+      continue;
+    }
+    const mean = some.reduce((sum, value) => sum + value, 0) / some.length;
+    drawn += `${isOpen ? 'L' : 'M'}${at(x(s + every / 2))} ${at(y(mean))}`;
+    isOpen = true;
+  }
+  return drawn;
+}
+
+/** Means of three seconds: a single second must not set the scale. */
+function chunked(values: readonly number[]): number[] {
+  const means: number[] = [];
+  for (let i = 0; i < values.length; i += 3) {
+    const some = values.slice(i, i + 3);
+    means.push(some.reduce((sum, value) => sum + value, 0) / some.length);
+  }
+  return means;
+}
+
+/** 1, 2, 2.5 or 5 times a power of ten. */
+function niceAbove(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return (
+    [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+      .map((step) => step * power)
+      .find((step) => step >= value * 0.999) ?? value
+  );
+}
+
+function at(value: number): string {
+  return value.toFixed(1);
+}
