@@ -202,7 +202,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
     reason,
     why: overload.fresh
       ? `${overloadText(policy, overload)}; ${trafficText(sample)}; rate only`
-      : 'no fresh signal',
+      : overloadText(policy, overload),
     terms: {
       z: overload.z,
       over,

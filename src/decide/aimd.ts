@@ -56,7 +56,7 @@ export const aimdLaw: Law = (policy, before, sample) => {
     reason,
     why: seen.fresh
       ? `${overloadText(policy, seen.overload)}; ${trafficText(sample)}`
-      : 'no fresh signal',
+      : overloadText(policy, seen.overload),
     terms: {
       z: seen.z,
       add,

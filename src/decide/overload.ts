@@ -1,5 +1,6 @@
 /** The overload index: how far the worst congestion signal lies from its setpoint. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import { goodputOverload } from './goodput.js';
 import type { Sample } from './types.js';
 
 /**
@@ -18,10 +19,18 @@ export interface Overload {
   fresh: boolean;
   /** Signals of the objective without a usable value. */
   missing: string[];
+  /** Near or past its setpoint, but not for its `sustain`: while nothing else is past its own, nothing moves. */
+  waiting?: { name: string; value: number; setpoint: number; missedMs: number; sustainMs: number };
 }
 
 /** Far under the setpoint is all the same; ln(0) must not be. */
 const FLOOR = 0.05;
+
+/**
+ * Laws cut ahead of the setpoint. One with `sustain` must not be cut for before it has been missed for so long, so
+ * from here on to the setpoint, and beyond it until then, it holds: neither a cut nor a raise.
+ */
+const NEAR = Math.log(0.7);
 
 /** The law and three of the guards ask for the same sample: the last answer is kept. */
 let last: { policy: Policy; sample: Sample; overload: Overload } | undefined;
@@ -38,6 +47,7 @@ function overloadNow(policy: Policy, sample: Sample): Overload {
   let worst = { ...none, z: Number.NEGATIVE_INFINITY };
   const missing: string[] = [];
   let fresh = false;
+  let waiting: Overload['waiting'];
   for (const name in policy.objective) {
     const objective = policy.objective[name]!;
     const signal = policy.signals[name];
@@ -52,11 +62,30 @@ function overloadNow(policy: Policy, sample: Sample): Overload {
     if (!estimate.fresh || estimate.value === null) continue;
     const setpoint = objective.below ?? objective.above;
     if (setpoint === undefined || !(setpoint > 0)) continue;
+    const { value } = estimate;
+    const index = indexOf(signal, objective, value, setpoint, sample);
+    if (index === null) continue;
+    const { missedMs = 0 } = estimate;
+    if (missedMs < objective.sustain && index > NEAR) {
+      waiting ??= { name, value, setpoint, missedMs, sustainMs: objective.sustain };
+      continue;
+    }
     fresh = true;
-    const share = Math.max(estimate.value / setpoint, FLOOR);
-    const z =
-      objective.weight * (objective.below === undefined ? -Math.log(share) : Math.log(share));
-    if (z > worst.z) worst = { ...none, z, worst: name, value: estimate.value, setpoint };
+    const z = objective.weight * index;
+    if (z > worst.z) worst = { ...none, z, worst: name, value, setpoint };
   }
+  if (waiting !== undefined && !(fresh && worst.z > 0)) return { ...none, missing, waiting };
   return fresh ? { ...worst, fresh, missing } : { ...none, missing };
+}
+
+function indexOf(
+  signal: Policy['signals'][string],
+  objective: Policy['objective'][string],
+  value: number,
+  setpoint: number,
+  sample: Sample,
+): number | null {
+  if (objective.below !== undefined) return Math.log(Math.max(value / setpoint, FLOOR));
+  if (signal.stat === 'goodput') return goodputOverload(signal, value, setpoint, sample);
+  return -Math.log(Math.max(value / setpoint, FLOOR));
 }

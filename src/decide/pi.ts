@@ -67,7 +67,7 @@ export const piLaw: Law = (policy, before, sample) => {
     reason,
     why: seen.fresh
       ? `${overloadText(policy, seen.overload)}; ${trafficText(sample)}`
-      : 'no fresh signal',
+      : overloadText(policy, seen.overload),
     terms: { z: seen.z, error, last, change, rateBinds: +seen.rateBinds, capBinds: +seen.capBinds },
   };
 };

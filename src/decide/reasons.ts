@@ -54,10 +54,18 @@ export function withUnit(policy: Policy, name: string, value: number): string {
 
 /** `p99 612 ms is 1.22 × the 500 ms setpoint`. */
 export function overloadText(policy: Policy, overload: Overload): string {
+  if (overload.waiting !== undefined && !overload.fresh)
+    return waitingText(policy, overload.waiting);
   if (!overload.fresh) return 'no fresh signal';
   const { worst, value, setpoint } = overload;
   const share = num(value / setpoint);
   return `${worst} ${withUnit(policy, worst, value)} is ${share} × the ${withUnit(policy, worst, setpoint)} setpoint`;
+}
+
+function waitingText(policy: Policy, waiting: NonNullable<Overload['waiting']>): string {
+  const { name, value, setpoint, missedMs, sustainMs } = waiting;
+  const seen = `${name} ${withUnit(policy, name, value)} beside the ${withUnit(policy, name, setpoint)} setpoint`;
+  return `${seen}, missed for ${num(missedMs / 1000)} of ${num(sustainMs / 1000)} s: hold`;
 }
 
 export function trafficText(sample: Sample): string {

@@ -12,6 +12,8 @@ export interface SignalEstimate {
   count: number;
   /** Why it is not usable. Not fresh and no reason: nothing new since the last tick. */
   reason?: MissingReason | 'thin';
+  /** ms for which its objective has been missed; only where the objective has `sustain`, and while it is missed. */
+  missedMs?: number;
 }
 
 /** What the telemetry says of the traffic of this tick. Rates per second; null = unknown. */

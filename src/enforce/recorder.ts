@@ -51,6 +51,7 @@ export function createRecorder(): Recorder {
   let timedOut = 0;
   let cancelled = 0;
   const latency = createLatencyBins();
+  const failedLatency = createLatencyBins();
   const dbWait = createLatencyBins();
   const denied = createTally();
   const wouldDeny = createTally();
@@ -90,6 +91,7 @@ export function createRecorder(): Recorder {
       else if (outcome === 'failed') failed += 1;
       else timedOut += 1;
       latency.add(latencyMs);
+      if (!good) failedLatency.add(latencyMs);
       const code = good
         ? undefined
         : (info?.code ?? (outcome === 'timed_out' ? 'TIMEOUT' : undefined));
@@ -111,6 +113,7 @@ export function createRecorder(): Recorder {
       denied.each((reason, { n }) => add(FIELD.denied(reason), n));
       wouldDeny.each((reason, { n }) => add(FIELD.wouldDeny(reason), n));
       latency.each((bin, n) => add(FIELD.latency(bin), n));
+      failedLatency.each((bin, n) => add(FIELD.failedLatency(bin), n));
       put(FIELD.latencySumUs, Math.round(latency.sumMs() * 1000));
       dbWait.each((bin, n) => add(FIELD.dbWait(bin), n));
       put(FIELD.dbWaitSumUs, Math.round(dbWait.sumMs() * 1000));
@@ -128,7 +131,8 @@ export function createRecorder(): Recorder {
         });
       });
       offered = admitted = ok = failed = timedOut = cancelled = 0;
-      for (const each of [latency, dbWait, denied, wouldDeny, upstreams, generations]) each.clear();
+      for (const each of [latency, failedLatency, dbWait]) each.clear();
+      for (const each of [denied, wouldDeny, upstreams, generations]) each.clear();
       newestId = Number.NaN;
     },
   };

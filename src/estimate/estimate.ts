@@ -3,6 +3,7 @@ import type { Sample, SignalEstimate, TrafficEstimate } from '../decide/types.js
 import type { Policy, Signal } from '../policy/schema.js';
 import type { Readings, TelemetryReading } from '../sense/readings.js';
 import { telemetryFault, valueFault } from './finite.js';
+import { missedSince } from './missed.js';
 import { addOutcomes, type OutcomeWindow, outcomeCounts } from './outcomes.js';
 import { nothingUsual, type Usual, weigh } from './outlier.js';
 import {
@@ -73,8 +74,12 @@ export function estimate(
   for (const [name, signal] of Object.entries(policy.signals)) {
     const before = state.signals[name] ?? emptyWindow();
     const { window, fresh } = takeIn(policy, name, signal, before, readings, telemetry);
-    windows[name] = window;
-    signals[name] = signalEstimate(policy, name, signal, window, nowMs, fresh);
+    const seen = signalEstimate(policy, name, signal, window, nowMs, fresh);
+    const newestMs = window.frames.at(-1)?.atMs ?? nowMs;
+    const { missedSinceMs = null, ...rest } = window;
+    const since = missedSince(policy.objective[name], missedSinceMs, seen, newestMs);
+    windows[name] = since === null ? rest : { ...rest, missedSinceMs: since };
+    signals[name] = since === null ? seen : { ...seen, missedMs: Math.round(newestMs - since) };
   }
   return {
     state: {

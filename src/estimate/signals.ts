@@ -1,7 +1,8 @@
 /** One policy signal: what a reading adds to its window, and what the window says. Stage: estimate. */
 import type { SignalEstimate } from '../decide/types.js';
+import { binValue } from '../histogram.js';
 import type { Policy, Signal } from '../policy/schema.js';
-import type { MissingReason, Reading, TelemetryReading } from '../sense/readings.js';
+import type { Bins, MissingReason, Reading, TelemetryReading } from '../sense/readings.js';
 import { countOf, packBins } from './bins.js';
 import { round6, soundOrNull, valueFault } from './finite.js';
 import {
@@ -32,6 +33,8 @@ export interface SignalWindow {
   everyMs: number;
   /** Why the last reading was not usable. */
   fault: MissingReason | null;
+  /** Moment (ms) since which its objective is missed, for one with `sustain`. */
+  missedSinceMs?: number;
 }
 
 export function emptyWindow(): SignalWindow {
@@ -68,8 +71,10 @@ export function telemetryFrame(signal: Signal, t: TelemetryReading): Frame | nul
       return { ...at, count: 1, value: t.poolWaiting };
     case 'inFlight':
       return soundOrNull(t.inFlight) === null ? null : { ...at, count: 1, value: t.inFlight };
-    case 'goodput':
-      return { ...at, count: t.ok, value: t.ok / (spanMs / 1000) };
+    case 'goodput': {
+      const good = signal.within === undefined ? t.ok : goodWithin(t, signal.within);
+      return { ...at, count: t.ok + t.failed, value: good / (spanMs / 1000) };
+    }
   }
 }
 
@@ -84,6 +89,18 @@ export function failuresOf(
     return signal.code === undefined ? upstream.failed : (upstream.codes[signal.code] ?? 0);
   }
   return signal.code === undefined ? t.failed : (t.codes[signal.code] ?? 0);
+}
+
+/**
+ * Good answers that came within `withinMs`, from the bins (a bin's own value decides, so within 1 % of the time).
+ * Failures whose time is not told apart (an older SDK) count as quick ones, so that too few are called good.
+ */
+function goodWithin(t: TelemetryReading, withinMs: number): number {
+  const quick = (bins: Bins) =>
+    packBins(bins).reduce((sum, [bin, n]) => (binValue(bin) <= withinMs ? sum + n : sum), 0);
+  const failedBins = t.failedLatency ?? {};
+  const untold = Math.max(0, t.failed - countOf(packBins(failedBins)));
+  return Math.max(0, Math.min(t.ok, quick(t.latency) - quick(failedBins) - untold));
 }
 
 /** A frame from a source that gives a ready number, or null with the reason in the window. */
@@ -105,7 +122,7 @@ export function addFrame(window: SignalWindow, frame: Frame, nowMs: number, keep
   const gap = last === undefined ? frame.spanMs : frame.atMs - last.atMs;
   const everyMs = Math.min(60_000, Math.max(250, 0.7 * window.everyMs + 0.3 * Math.abs(gap)));
   const frames = pushFrame(window.frames, frame, keepMs);
-  return { window: { frames, seenMs: nowMs, everyMs, fault: null }, added: true };
+  return { window: { ...window, frames, seenMs: nowMs, everyMs, fault: null }, added: true };
 }
 
 export function keepMsOf(policy: Policy, name: string, signal: Signal): number {

@@ -38,8 +38,9 @@ export const telemetry = {
   poolWaiting: () => ({ source: 'telemetry', stat: 'poolWaiting' }) as const,
   /** Admitted requests under way, fleet total. */
   inFlight: () => ({ source: 'telemetry', stat: 'inFlight' }) as const,
-  /** Good answers per second. */
-  goodput: () => ({ source: 'telemetry', stat: 'goodput' }) as const,
+  /** Good answers per second; with `within` only those that came in that time: `goodput({ within: '250ms' })`. */
+  goodput: (options: { within?: number | DurationText } = {}) =>
+    ({ source: 'telemetry', stat: 'goodput', ...options }) as const,
 };
 
 export interface PostgresOptions {

@@ -28,7 +28,13 @@ const telemetrySignal = z.discriminatedUnion('stat', [
   }),
   z.strictObject({
     source: z.literal('telemetry'),
-    stat: z.enum(['errorRatio', 'poolWaiting', 'inFlight', 'goodput']),
+    stat: z.enum(['errorRatio', 'poolWaiting', 'inFlight']),
+  }),
+  z.strictObject({
+    source: z.literal('telemetry'),
+    stat: z.literal('goodput'),
+    /** Only good answers that came within this time count. Default: all good ones. */
+    within: time({ min: 1 }).optional(),
   }),
   z.strictObject({
     source: z.literal('telemetry'),

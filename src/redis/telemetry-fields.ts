@@ -23,6 +23,8 @@ export const FIELD = {
   /** Count of latencies in a bin (see sense/readings.ts: γ = 1.02), and their sum in µs. */
   latency: (bin: number) => `l:${bin}`,
   latencySumUs: 'ls',
+  /** Of those, the ones of failures: without them the rest are the latencies of good answers. */
+  failedLatency: (bin: number) => `lf:${bin}`,
   dbWait: (bin: number) => `w:${bin}`,
   dbWaitSumUs: 'ws',
   /** Failures by error code; code and upstream pass `fieldPart`. */

@@ -65,6 +65,8 @@ export interface TelemetryReading {
   /** Admitted requests only; rejections are not latency. */
   latency: Bins;
   latencySumMs: number;
+  /** Of those, the ones of failures; a source that cannot tell leaves them out. */
+  failedLatency?: Bins;
   /** Failures by error code, and by upstream. */
   codes: Record<string, number>;
   upstreams: Record<string, { ok: number; failed: number; codes: Record<string, number> }>;

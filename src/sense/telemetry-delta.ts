@@ -40,6 +40,7 @@ export function emptyDelta(): Delta {
       cancelled: 0,
       latency: {},
       latencySumMs: 0,
+      failedLatency: {},
       codes: byName(),
       upstreams: byName(),
       dbWait: {},
@@ -117,6 +118,9 @@ function addField(delta: Delta, field: string, count: number): void {
       return;
     case 'l':
       increase(counts.latency, name, count);
+      return;
+    case 'lf':
+      increase(counts.failedLatency, name, count);
       return;
     case 'ls':
       counts.latencySumMs += count / 1000;

@@ -34,6 +34,8 @@ test('counts by outcome, code, upstream and generation, once', () => {
     [`l:${binOf(10)}`]: 1,
     [`l:${binOf(20)}`]: 1,
     [`l:${binOf(30)}`]: 1,
+    [`lf:${binOf(20)}`]: 1,
+    [`lf:${binOf(30)}`]: 1,
     ls: 60_000,
     [`w:${binOf(5)}`]: 1,
     ws: 5000,
