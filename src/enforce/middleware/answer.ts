@@ -28,12 +28,12 @@ function fieldsFor(
   decision: TakeDecision,
   legacyHeaders: boolean,
 ): Readonly<Record<string, string>> {
-  const numbers = limiter.numbers();
-  if (numbers === null || numbers.mode === 'shadow' || numbers.mode === 'off') return NONE;
   // Decided without Redis: what is left fleet-wide is not known, so nothing is claimed.
   if (decision.allowed && decision.source !== 'redis' && decision.source !== 'unmanaged') {
     return NONE;
   }
+  const numbers = limiter.numbers();
+  if (numbers === null || numbers.mode === 'shadow' || numbers.mode === 'off') return NONE;
   let quotas = known.get(limiter);
   if (quotas === undefined || !sameQuotas(quotas, numbers, limiter.windowMs)) {
     quotas = quotasOf(limiter.name, numbers, limiter.windowMs);
