@@ -4,7 +4,7 @@ import type { LimiterState, Mode } from '../redis/params.js';
 import type { Decision } from './decision.js';
 import type { TakeWish } from './pending-take.js';
 import type { Samples } from './samples.js';
-import { createTally } from './tally.js';
+import { createTally, type Tally } from './tally.js';
 import type { TopSubjects } from './top-subjects.js';
 
 /** Upper edges of the decision latency histogram, ms; the last bucket has none. */
@@ -88,7 +88,7 @@ const NEAR_SHARE = 0.2;
 export function createStats(samples: Samples, top: TopSubjects | null): Stats {
   /** One of few, on every decision. */
   const decisions = createTally();
-  const denied: Record<string, number> = {};
+  const denied = createTally();
   const wouldDeny: Record<string, number> = {};
   const decisionMs = new Array<number>(LATENCY_EDGES_MS.length + 1).fill(0);
   let admitted = 0;
@@ -100,14 +100,6 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
   const count = (of: Record<string, number>, key: string) => {
     of[key] = (of[key] ?? 0) + 1;
   };
-  function bySource(): Record<string, number> {
-    const counts: Record<string, number> = {};
-    decisions.each((source, { n }) => {
-      counts[source] = n;
-    });
-    return counts;
-  }
-
   return {
     calls: 0,
     late: 0,
@@ -127,7 +119,7 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
         if (decision.reason === 'ok' && (source === 'redis' || source === 'unmanaged')) {
           if (decision.remaining <= (subject === null ? nearTotal : nearSubject)) nearLimit += 1;
         }
-      } else count(denied, decision.reason);
+      } else denied.of(decision.reason).n += 1;
       if (decision.allowed && !decision.wouldAllow) {
         count(wouldDeny, decision.reason);
         if (source === 'shadow') shadowDenied += 1;
@@ -147,15 +139,23 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
       nearSubject = subjectRate < 0 ? nearTotal : Math.min(total, own) * NEAR_SHARE;
     },
     snapshot: () => ({
-      decisions: bySource(),
+      decisions: countsOf(decisions),
       admitted,
-      denied: { ...denied },
+      denied: countsOf(denied),
       wouldDeny: { ...wouldDeny },
-      shadowAllowed: (bySource().shadow ?? 0) - shadowDenied,
+      shadowAllowed: (countsOf(decisions).shadow ?? 0) - shadowDenied,
       shadowDenied,
       nearLimit,
       decisionMs: [...decisionMs],
       decisionSumMs: sumMs,
     }),
   };
+}
+
+function countsOf(tally: Tally): Record<string, number> {
+  const counts: Record<string, number> = {};
+  tally.each((name, { n }) => {
+    counts[name] = n;
+  });
+  return counts;
 }
