@@ -35,7 +35,7 @@ local function open_window(key)
   for i = 1, cells + 1 do w.cells[i] = 0 end
   local stored = call('GET', key)
   local count = stored and #stored / 8 - 2 or 0
-  if count < 2 or count % 1 ~= 0 then
+  if count < 2 or count > 1001 or count % 1 ~= 0 then
     w.fresh = true
     return w
   end

@@ -19,8 +19,8 @@
 --- @include lib/view.lua
 local call = redis.call
 local draws = #KEYS - 1
-if draws < 1 or #ARGV ~= draws + 2 then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one argument for each bucket')
+if draws < 1 or draws > 512 or #ARGV ~= draws + 2 then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one argument for each bucket, at most 512')
 end
 local now, epoch = now_us(ARGV[1]), count(ARGV[2])
 if not now or not epoch then
@@ -60,12 +60,12 @@ for i = 1, draws do
     local base = clock - most
     -- A floor ahead of a clock that was set back is ignored.
     if floor > base and floor <= clock + slack then base = floor end
-    local mark = call('GET', key), base
+    local mark = call('GET', key)
     local moved = false
     if mark then
       mark = tonumber(mark)
       -- What lies ahead, or was left without params, is brought to now: empty.
-      if not mark or mark > clock + slack then
+      if not mark or not (mark <= clock + slack) then
         mark, moved = clock, true
       elseif backs[i] > 0 and p.epoch == epoch then
         mark = mark - backs[i]

@@ -26,20 +26,20 @@
 --- @include lib/rule.lua
 local SEEN_MS = 86400000
 local now, name, field = now_us(ARGV[1]), ARGV[2], ARGV[3]
-if not now or not string.find(name, '^[%w._%-]+$') or #name > 64 then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID outcome wants a name of 1 to 64 of A-Z, a-z, 0-9, ., _, -')
+if not now or not KEYS[6] or not field or not string.find(name, '^[%w._%-]+$') or #name > 64 then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID outcome wants six keys, a name of 1 to 64 of A-Z, a-z, 0-9, ., _, -, and a subject')
 end
 local p = read_params(KEYS[1])
 local terms = p and p.subjectTerms or ''
 local steps = steps_of(terms)
-local keep = tonumber(string.match(terms, 'keep=(%d+)') or '')
+local keep = within(string.match(terms, 'keep=(%d+)'), 1, LEASE_MAX_MS)
 if not steps[1] or not keep then return { 3, 0, 0, '-1', '0' } end
 local before = tonumber(redis.call('GET', KEYS[2]) or '') or 0
 local s = subjects_of(view_of(p, now))
 
 local function answer(status, streak)
   local tier = tier_of(steps, streak)
-  local rule = steps[tier]
+  local rule = whole(steps[tier], s)
   return { status, streak, tier, exact(rule and rule.rate or s.rate), exact(room_of(rule, s)) }
 end
 

@@ -51,7 +51,7 @@ local function refuse(reason, detail)
   return { 'refused', reason, detail, integer(now or 0), integer(at.epoch), integer(at.revision), head }
 end
 
-if not now or not epoch or not revision or field == '' or #field > 64 then
+if not now or not epoch or not revision or not KEYS[6] or not value or field == '' or #field > 64 then
   return refuse('invalid', 'nowUs, epoch and revision are numbers, subject is encoded')
 end
 if not p then return refuse('invalid', 'the params are missing: create them') end
@@ -75,8 +75,9 @@ end
 
 -- Those that are over go; the newest word on this subject counts alone.
 local flat = redis.call('HGETALL', KEYS[3])
-local over, left = {}, 0
+local over, left, found = {}, 0, nil
 for i = 1, #flat, 2 do
+  if flat[i] == field then found = flat[i + 1] end
   if not override_of(flat[i + 1], now) then
     over[#over + 1] = flat[i]
   elseif flat[i] ~= field then
@@ -85,6 +86,8 @@ for i = 1, #flat, 2 do
 end
 if rule and left >= MOST then return refuse('full', 'there are ' .. left .. ' overrides; ' .. MOST .. ' is the most') end
 
+-- All that is read of other keys, before anything is written: one of another type reads as none, and fails nothing.
+local standing = redis.call('MGET', KEYS[6])[1]
 p.revision = p.revision + 1
 p.subjectRules = (rule or left > 0 or p.subjectTerms and p.subjectTerms ~= '') and 1 or 0
 local v = view_of(p, now)
@@ -93,12 +96,12 @@ redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. inte
 local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)
 redis.call('HSET', KEYS[1], 'revision', integer(p.revision), 'subjectRules', integer(p.subjectRules), 'hot', pack_hot(v))
 local s = subjects_of(v)
-local before = override_of(redis.call('HGET', KEYS[3], field), now)
+local before = override_of(found, now)
 -- Without numbers of a person those of its tier count.
 local steps = steps_of(p.subjectTerms or '')
-local tier = steps[tier_of(steps, tonumber(redis.call('GET', KEYS[6]) or ''))]
+local tier = steps[tier_of(steps, tonumber(standing or ''))]
 local was, is = before and before.numbers and before or tier, rule and rule.numbers and rule or tier
 if was ~= is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end
-if #over > 0 then redis.call('HDEL', KEYS[3], unpack(over)) end
+for i = 1, #over do redis.call('HDEL', KEYS[3], over[i]) end
 if rule then redis.call('HSET', KEYS[3], field, value) else redis.call('HDEL', KEYS[3], field) end
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }

@@ -41,15 +41,16 @@ local function open_queue(key, v, per_second, most, life)
     return q
   end
   local level, at = string.match(stored, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')
+  level = tonumber(level)
   if level then -- calls without params left it
-    level = tonumber(level) - per_second * math.max(0, now - tonumber(at)) / 1000000
+    level = level - per_second * math.max(0, now - tonumber(at)) / 1000000
     q.ahead = tonumber(at) > now
   elseif managed then
-    level = (tonumber(stored) or v + most) - v
-  else -- a mark of the token clock: nothing is known, so it counts as full
-    level = most
+    level = tonumber(stored)
+    level = level and level - v
   end
-  if level > most + q.slack then level, q.ahead = most, true end
+  -- Further ahead than its room, no number, or without params a mark of the token clock: nothing is known, so it is full.
+  if not level or not (level <= most + q.slack) then level, q.ahead = most, true end
   q.level = math.max(0, level)
   return q
 end
@@ -99,7 +100,7 @@ for i = 1, takes do
     local total = queue_of(total_key, clock, rate, capacity, ttl)
     local own = subject_rate >= 0 and key ~= total_key and kind ~= 'exempt'
       and queue_of(key, subject_clock, subject_rate, subject_capacity, subject_ttl)
-    if own and most and own.fresh and not own.came and not room_for(subject_ttl, cost > 0) then
+    if own and most and not rule and own.fresh and not own.came and not room_for(subject_ttl, cost > 0) then
       own = queue_of(shared_key, subject_clock, subject_rate, subject_capacity, subject_ttl)
       shared = true
     end
@@ -131,7 +132,7 @@ for i = 1, takes do
       total.level = total.level + (exempt and math.max(0, math.min(cost, capacity - total.level)) or cost)
       total.changed = true
       if own then own.level, own.changed = own.level + cost, true end
-      if own and most and own.fresh and not shared and not own.came then
+      if own and most and not rule and own.fresh and not shared and not own.came then
         own.came = true
         came(key, subject_ttl)
       end

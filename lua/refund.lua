@@ -24,8 +24,8 @@
 --- @include lib/view.lua
 local call = redis.call
 local refunds = #ARGV - 4
-if refunds < 0 or #KEYS ~= 3 * refunds + 1 then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID three keys and one argument for each refund')
+if refunds < 0 or refunds > 128 or #KEYS ~= 3 * refunds + 1 then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID three keys and one argument for each refund, at most 128')
 end
 local now, due = now_us(ARGV[1]), ARGV[2]
 if due ~= '' then due = within(due, -LARGEST, LARGEST) end
@@ -73,7 +73,7 @@ local function bucket(key, v, per_second, most, its_floor, life, cost)
   end
   if managed then
     base = tonumber(mark)
-    if not base or base > v + slack then return nil end -- left without params, or ahead of a clock set back
+    if not base or not (base <= v + slack) then return nil end -- left without params, or ahead of a clock set back
     if its_floor > v + slack then its_floor = NONE end
   else
     base, skewed = unmanaged_base(mark, per_second)

@@ -92,7 +92,7 @@ for i = 1, takes do
     end
     reserve = reserves[arg]
   end
-  local rule = mode > 0 and key ~= total_key and rule_of(i) or nil
+  local rule = mode > 0 and key ~= total_key and whole(rule_of(i) or nil, s) or nil
   local kind = rule and rule.kind
   local exempt = kind == 'exempt' and not probing
   local q, shared

@@ -102,6 +102,8 @@ local open, probing = state == 1, state == 2
 local stored, bases, ahead, costs, reserves, total_moved, lone, lone_base
 local moved = 0
 if takes > 1 then
+  -- More would not fit into one reply, and hold Redis for too long.
+  if takes > 512 then return redis.error_reply('FLYBALL_E_CALL_INVALID at most 512 takes') end
   stored, bases = call('MGET', unpack(KEYS, 2)), {}
 end
 local mark = stored and stored[1] or not stored and mode > 0 and call('GET', total_key)

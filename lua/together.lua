@@ -24,7 +24,7 @@
 local call = redis.call
 local size = within(ARGV[3], 1, 16)
 local sets = size and (#ARGV - 3) / size - 2
-if not size or size % 1 ~= 0 or sets < 0 or sets % 1 ~= 0 or #KEYS ~= size * (sets + 2) then
+if not size or size % 1 ~= 0 or sets < 0 or sets % 1 ~= 0 or sets * size > 512 or #KEYS ~= size * (sets + 2) then
   return redis.error_reply('FLYBALL_E_CALL_INVALID two keys and two terms a limiter, then one of each a take')
 end
 local now, charge_by = now_us(ARGV[1]), ARGV[2]

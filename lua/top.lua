@@ -11,25 +11,33 @@
 -- RETURNS: fields in the hash
 -- TIME: never
 -- COMPLEXITY: O(p) in the pairs; when grown O(f log f) in the fields, which are at most grown + p
+--- @include lib/number.lua
 local call = redis.call
-local ttl, most, grown = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-if not (ttl and ttl > 0 and most and most >= 1 and grown) or #ARGV % 2 == 0 then
+local ttl, most, grown = within(ARGV[1], 1, LEASE_MAX_MS), count(ARGV[2]), count(ARGV[3])
+if not (ttl and most and most >= 1 and grown) or #ARGV % 2 == 0 or not KEYS[1] then
   return redis.error_reply('FLYBALL_E_CALL_INVALID top wants ttlMs, most, grown, then pairs')
 end
 for i = 4, #ARGV, 2 do
-  local amount = tonumber(ARGV[i + 1])
-  if not (amount and amount >= 0 and amount < math.huge) then
+  if not within(ARGV[i + 1], 0, LARGEST) then
     return redis.error_reply('FLYBALL_E_CALL_INVALID top wants amounts >= 0')
   end
 end
-for i = 4, #ARGV, 2 do call('HINCRBYFLOAT', KEYS[1], ARGV[i], ARGV[i + 1]) end
+-- What is no number there is begun anew, so that it fails neither the others nor what follows.
+local function add(field, amount)
+  local held = call('HGET', KEYS[1], field)
+  if held and not within(held, 0, LARGEST) then call('HDEL', KEYS[1], field) end
+  call('HINCRBYFLOAT', KEYS[1], field, amount)
+end
+for i = 4, #ARGV, 2 do add(ARGV[i], ARGV[i + 1]) end
 
 -- As trimHeavy of the SDK: the weight of the first that goes is taken off those that stay, and is the error.
 local function trim(all, kind)
   local list = {}
   for i = 1, #all, 2 do
-    local n = tonumber(all[i + 1])
-    if string.sub(all[i], 1, 2) == kind .. ':' and n then list[#list + 1] = { all[i], n } end
+    local n = within(all[i + 1], 0, LARGEST)
+    if string.sub(all[i], 1, 2) == kind .. ':' then
+      if n then list[#list + 1] = { all[i], n } else call('HDEL', KEYS[1], all[i]) end
+    end
   end
   if #list <= most then return end
   table.sort(list, function(a, b) return a[2] > b[2] end)
@@ -42,12 +50,12 @@ local function trim(all, kind)
       call('HDEL', KEYS[1], list[i][1])
     end
   end
-  call('HINCRBYFLOAT', KEYS[1], kind .. 'e', string.format('%.17g', cut))
+  add(kind .. 'e', string.format('%.17g', cut))
 end
 if call('HLEN', KEYS[1]) > grown then
   local all = call('HGETALL', KEYS[1])
   trim(all, 't')
   trim(all, 'd')
 end
-call('PEXPIRE', KEYS[1], ttl)
+call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(ttl)))
 return call('HLEN', KEYS[1])

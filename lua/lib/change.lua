@@ -2,7 +2,8 @@
 -- stays, as far as it fits: more room is not more tokens.
 -- The bucket of the mode that is not on is left alone where there is none.
 local function change_one(key, before, after, now, s, on)
-  local text = redis.call('GET', key)
+  -- MGET, since a key of another type then reads as none: nothing fails in the middle of a write.
+  local text = redis.call('MGET', key)[1]
   local bound = before or s.rate >= 0
   if after and (text or on) then
     -- Nothing has bound this subject so far, so it begins full.
@@ -14,13 +15,14 @@ local function change_one(key, before, after, now, s, on)
     redis.call('DEL', key)
   elseif text then
     local tokens = math.min(s.capacity, (held(text, before, now, s)))
-    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', s.ttl))
+    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', math.max(1, s.ttl)))
   end
 end
 
 -- Windows keep what was taken, whatever the numbers: only buckets change.
 local function change_numbers(p, bucket, shadow, before, after, now, s)
   if p.algorithm and p.algorithm ~= '' and p.algorithm ~= 'token-bucket' then return end
+  before, after = whole(before, s), whole(after, s)
   change_one(bucket, before, after, now, s, p.mode ~= 'shadow')
   change_one(shadow, before, after, now, s, p.mode == 'shadow')
 end

@@ -6,8 +6,8 @@ local takes = #ARGV - FIRST
 -- `4` and `5` in place of `0` and `1`: the keys are those of a call that asks what is known of its subjects.
 local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'
 local before_subjects = rich and LEADING + 3 or LEADING
-if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')
+if takes < 0 or takes > 512 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take, at most 512')
 end
 local now, charge_by = now_us(ARGV[1]), ARGV[2]
 if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end

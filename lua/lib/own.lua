@@ -11,6 +11,12 @@ local function room_of(rule, s)
   return rule and rule.capacity or s.capacity
 end
 
+-- Numbers that say only one of the two, where the policy gives subjects none, are no bucket.
+local function whole(rule, s)
+  if rule and rule.numbers and s.rate < 0 and not (rule.rate and rule.capacity) then return nil end
+  return rule
+end
+
 -- An override that is over: it filled by its own numbers to its end, then by the policy's or those of a tier. What was
 -- paid between its end and the last change of the policy's numbers is not known here, and not given.
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)
@@ -40,18 +46,20 @@ local function held(text, rule, now, s)
     -- Calls without params left it, or nothing is known.
     return math.min(room, tonumber(string.match(text, '^u:(%d+%.?%d*):') or '') or 0), true
   end
-  r, ends = tonumber(r), ends * 1000
+  -- One that began anew, or ran back with Redis's, is behind the text, which then could not fill.
+  local ahead = at > now or v > s.clock + s.slack
+  t, r, ends = math.max(t, -1), tonumber(r), ends * 1000
   local elapsed = math.max(0, now - at)
   local paid = math.max(0, s.clock - v)
   local by_text = r and r * elapsed / 1000000 or paid
   if ends > 0 and ends <= now then
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead
   end
   if rule then
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid
-    return math.min(c, room, t + math.min(by_text, by_rule)), at > now
+    return math.min(c, room, t + math.min(by_text, by_rule)), ahead
   end
-  return math.min(c, room, t + math.min(by_text, paid)), at > now
+  return math.min(c, room, t + math.min(by_text, paid)), ahead
 end
 
 local function own_text(tokens, rule, now, s)

@@ -635,7 +635,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '09e83d9b9b1cdb9b26766ed2dbec0def7a062a37',
+  sha: 'f3f7cecc5f69e23850cc71fecb3e91427af9bfd1',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -892,8 +892,8 @@ local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
 local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
 local before_subjects = rich and LEADING + 3 or LEADING\n\
-if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+if takes < 0 or takes > 512 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take, at most 512')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
 if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
@@ -990,7 +990,7 @@ local function open_window(key)\n\
   for i = 1, cells + 1 do w.cells[i] = 0 end\n\
   local stored = call('GET', key)\n\
   local count = stored and #stored / 8 - 2 or 0\n\
-  if count < 2 or count % 1 ~= 0 then\n\
+  if count < 2 or count > 1001 or count % 1 ~= 0 then\n\
     w.fresh = true\n\
     return w\n\
   end\n\
@@ -1027,11 +1027,15 @@ local function save(w)\n\
   for i = 1, cells + 1 do parts[i + 1] = struct.pack('<d', w.cells[i]) end\n\
   call('SET', w.key, table.concat(parts), 'PX', math.ceil((cells + 1) * width / 1000) + 1000)\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -1041,7 +1045,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\
@@ -1232,7 +1237,7 @@ export type DrawArgs = [nowUs: ScriptArg, epoch: ScriptArg, ...draw: ScriptArg[]
  */
 export const drawScript: Script<DrawKeys, DrawArgs> = {
   name: 'draw',
-  sha: '4d22cce3c5c40157a25c5db933a35043594dcb0f',
+  sha: '72ee92db318fe6cb6d3b6bb1ed54e6960675fd7c',
   lua: "-- flyball draw\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1486,8 +1491,8 @@ local function view_of(p, now)\n\
 end\n\
 local call = redis.call\n\
 local draws = #KEYS - 1\n\
-if draws < 1 or #ARGV ~= draws + 2 then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one argument for each bucket')\n\
+if draws < 1 or draws > 512 or #ARGV ~= draws + 2 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one argument for each bucket, at most 512')\n\
 end\n\
 local now, epoch = now_us(ARGV[1]), count(ARGV[2])\n\
 if not now or not epoch then\n\
@@ -1523,11 +1528,11 @@ for i = 1, draws do\n\
   if total or v.subjectRate >= 0 then\n\
     local base = clock - most\n\
     if floor > base and floor <= clock + slack then base = floor end\n\
-    local mark = call('GET', key), base\n\
+    local mark = call('GET', key)\n\
     local moved = false\n\
     if mark then\n\
       mark = tonumber(mark)\n\
-      if not mark or mark > clock + slack then\n\
+      if not mark or not (mark <= clock + slack) then\n\
         mark, moved = clock, true\n\
       elseif backs[i] > 0 and p.epoch == epoch then\n\
         mark = mark - backs[i]\n\
@@ -2134,7 +2139,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '91f4a2bce975e9d750ea13689f57e0f0af753d73',
+  sha: '3926eb1de8c68f4e035b35b62db5edbc56a794f8',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2390,8 +2395,9 @@ local now = now_us(ARGV[1])\n\
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'\n\
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'\n\
 local bound = within(ARGV[7] or '0', 0, 1000000000)\n\
-if not now or process == '' or not need or not bound or not KEYS[3] or not ARGV[6] then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, process, need and bound of 0 or more, and exact')\n\
+if not now or not process or string.find(process, '^:') or process == '' or not need or not bound or not KEYS[3] or not ARGV[6] then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, a process that does not begin with :, '\n\
+    .. 'need and bound of 0 or more, and exact')\n\
 end\n\
 need, bound = math.ceil(need), math.ceil(bound)\n\
 local LAPSE_US, STICK_US = 3000000, 10000000\n\
@@ -2577,7 +2583,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: '9f5797545232c51a9d7d00086d97c7a9d9578d92',
+  sha: '9914464029f53f0840fff693782ea1e047d2a085',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2834,8 +2840,8 @@ local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
 local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
 local before_subjects = rich and LEADING + 3 or LEADING\n\
-if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+if takes < 0 or takes > 512 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take, at most 512')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
 if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
@@ -2980,11 +2986,15 @@ local function save(w)\n\
   if w.live > 1 then call('LTRIM', w.key, w.live - 1, -1) end\n\
   call('PEXPIRE', w.key, window_us / 1000 + 1000)\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -2994,7 +3004,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\
@@ -3244,7 +3255,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: '86f70c7e71e8f472214395806bc775a22ce817bd',
+  sha: '9ffc79844a83599a963c609388249fbe968628bd',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3501,6 +3512,10 @@ local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
 end\n\
+local function whole(rule, s)\n\
+  if rule and rule.numbers and s.rate < 0 and not (rule.rate and rule.capacity) then return nil end\n\
+  return rule\n\
+end\n\
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
@@ -3524,18 +3539,19 @@ local function held(text, rule, now, s)\n\
   if not (t and at and v and c and ends) then\n\
     return math.min(room, tonumber(string.match(text, '^u:(%d+%.?%d*):') or '') or 0), true\n\
   end\n\
-  r, ends = tonumber(r), ends * 1000\n\
+  local ahead = at > now or v > s.clock + s.slack\n\
+  t, r, ends = math.max(t, -1), tonumber(r), ends * 1000\n\
   local elapsed = math.max(0, now - at)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
   if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead\n\
   end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
-    return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
+    return math.min(c, room, t + math.min(by_text, by_rule)), ahead\n\
   end\n\
-  return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
+  return math.min(c, room, t + math.min(by_text, paid)), ahead\n\
 end\n\
 local function own_text(tokens, rule, now, s)\n\
   return string.format('o:%.17g:%.0f:%.17g:%s:%.17g:%.0f', tokens, now, s.clock,\n\
@@ -3553,7 +3569,7 @@ local function own_life(rule, now, s)\n\
   return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
 end\n\
 local function change_one(key, before, after, now, s, on)\n\
-  local text = redis.call('GET', key)\n\
+  local text = redis.call('MGET', key)[1]\n\
   local bound = before or s.rate >= 0\n\
   if after and (text or on) then\n\
     local tokens = bound and held(text, before, now, s) or room_of(after, s)\n\
@@ -3564,11 +3580,12 @@ local function change_one(key, before, after, now, s, on)\n\
     redis.call('DEL', key)\n\
   elseif text then\n\
     local tokens = math.min(s.capacity, (held(text, before, now, s)))\n\
-    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', s.ttl))\n\
+    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', math.max(1, s.ttl)))\n\
   end\n\
 end\n\
 local function change_numbers(p, bucket, shadow, before, after, now, s)\n\
   if p.algorithm and p.algorithm ~= '' and p.algorithm ~= 'token-bucket' then return end\n\
+  before, after = whole(before, s), whole(after, s)\n\
   change_one(bucket, before, after, now, s, p.mode ~= 'shadow')\n\
   change_one(shadow, before, after, now, s, p.mode == 'shadow')\n\
 end\n\
@@ -3581,11 +3598,15 @@ local function subjects_of(v)\n\
     ttl = v.subjectTtlMs, since = v.subjectSince, lowest = v.subjectLowest,\n\
   }\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -3595,7 +3616,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\
@@ -3610,19 +3632,19 @@ local function tier_of(steps, streak)\n\
 end\n\
 local SEEN_MS = 86400000\n\
 local now, name, field = now_us(ARGV[1]), ARGV[2], ARGV[3]\n\
-if not now or not string.find(name, '^[%w._%-]+$') or #name > 64 then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID outcome wants a name of 1 to 64 of A-Z, a-z, 0-9, ., _, -')\n\
+if not now or not KEYS[6] or not field or not string.find(name, '^[%w._%-]+$') or #name > 64 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID outcome wants six keys, a name of 1 to 64 of A-Z, a-z, 0-9, ., _, -, and a subject')\n\
 end\n\
 local p = read_params(KEYS[1])\n\
 local terms = p and p.subjectTerms or ''\n\
 local steps = steps_of(terms)\n\
-local keep = tonumber(string.match(terms, 'keep=(%d+)') or '')\n\
+local keep = within(string.match(terms, 'keep=(%d+)'), 1, LEASE_MAX_MS)\n\
 if not steps[1] or not keep then return { 3, 0, 0, '-1', '0' } end\n\
 local before = tonumber(redis.call('GET', KEYS[2]) or '') or 0\n\
 local s = subjects_of(view_of(p, now))\n\
 local function answer(status, streak)\n\
   local tier = tier_of(steps, streak)\n\
-  local rule = steps[tier]\n\
+  local rule = whole(steps[tier], s)\n\
   return { status, streak, tier, exact(rule and rule.rate or s.rate), exact(room_of(rule, s)) }\n\
 end\n\
 local good = name == string.match(terms, 'on=(%S+)')\n\
@@ -3654,7 +3676,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '31b5cb0bdc013135dea9086e13fc4eb425bc3921',
+  sha: '6757579021cab8f78c496076b31d36d0d34e3336',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3936,6 +3958,10 @@ local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
 end\n\
+local function whole(rule, s)\n\
+  if rule and rule.numbers and s.rate < 0 and not (rule.rate and rule.capacity) then return nil end\n\
+  return rule\n\
+end\n\
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
@@ -3959,18 +3985,19 @@ local function held(text, rule, now, s)\n\
   if not (t and at and v and c and ends) then\n\
     return math.min(room, tonumber(string.match(text, '^u:(%d+%.?%d*):') or '') or 0), true\n\
   end\n\
-  r, ends = tonumber(r), ends * 1000\n\
+  local ahead = at > now or v > s.clock + s.slack\n\
+  t, r, ends = math.max(t, -1), tonumber(r), ends * 1000\n\
   local elapsed = math.max(0, now - at)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
   if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead\n\
   end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
-    return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
+    return math.min(c, room, t + math.min(by_text, by_rule)), ahead\n\
   end\n\
-  return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
+  return math.min(c, room, t + math.min(by_text, paid)), ahead\n\
 end\n\
 local function own_text(tokens, rule, now, s)\n\
   return string.format('o:%.17g:%.0f:%.17g:%s:%.17g:%.0f', tokens, now, s.clock,\n\
@@ -3988,7 +4015,7 @@ local function own_life(rule, now, s)\n\
   return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
 end\n\
 local function change_one(key, before, after, now, s, on)\n\
-  local text = redis.call('GET', key)\n\
+  local text = redis.call('MGET', key)[1]\n\
   local bound = before or s.rate >= 0\n\
   if after and (text or on) then\n\
     local tokens = bound and held(text, before, now, s) or room_of(after, s)\n\
@@ -3999,11 +4026,12 @@ local function change_one(key, before, after, now, s, on)\n\
     redis.call('DEL', key)\n\
   elseif text then\n\
     local tokens = math.min(s.capacity, (held(text, before, now, s)))\n\
-    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', s.ttl))\n\
+    redis.call('SET', key, string.format('%.17g', s.clock - tokens), 'PX', string.format('%.0f', math.max(1, s.ttl)))\n\
   end\n\
 end\n\
 local function change_numbers(p, bucket, shadow, before, after, now, s)\n\
   if p.algorithm and p.algorithm ~= '' and p.algorithm ~= 'token-bucket' then return end\n\
+  before, after = whole(before, s), whole(after, s)\n\
   change_one(bucket, before, after, now, s, p.mode ~= 'shadow')\n\
   change_one(shadow, before, after, now, s, p.mode == 'shadow')\n\
 end\n\
@@ -4016,11 +4044,15 @@ local function subjects_of(v)\n\
     ttl = v.subjectTtlMs, since = v.subjectSince, lowest = v.subjectLowest,\n\
   }\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -4030,7 +4062,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\
@@ -4057,7 +4090,7 @@ local function refuse(reason, detail)\n\
   local at = p or { epoch = 0, revision = 0 }\n\
   return { 'refused', reason, detail, integer(now or 0), integer(at.epoch), integer(at.revision), head }\n\
 end\n\
-if not now or not epoch or not revision or field == '' or #field > 64 then\n\
+if not now or not epoch or not revision or not KEYS[6] or not value or field == '' or #field > 64 then\n\
   return refuse('invalid', 'nowUs, epoch and revision are numbers, subject is encoded')\n\
 end\n\
 if not p then return refuse('invalid', 'the params are missing: create them') end\n\
@@ -4079,8 +4112,9 @@ if value ~= '' then\n\
   end\n\
 end\n\
 local flat = redis.call('HGETALL', KEYS[3])\n\
-local over, left = {}, 0\n\
+local over, left, found = {}, 0, nil\n\
 for i = 1, #flat, 2 do\n\
+  if flat[i] == field then found = flat[i + 1] end\n\
   if not override_of(flat[i + 1], now) then\n\
     over[#over + 1] = flat[i]\n\
   elseif flat[i] ~= field then\n\
@@ -4088,6 +4122,7 @@ for i = 1, #flat, 2 do\n\
   end\n\
 end\n\
 if rule and left >= MOST then return refuse('full', 'there are ' .. left .. ' overrides; ' .. MOST .. ' is the most') end\n\
+local standing = redis.call('MGET', KEYS[6])[1]\n\
 p.revision = p.revision + 1\n\
 p.subjectRules = (rule or left > 0 or p.subjectTerms and p.subjectTerms ~= '') and 1 or 0\n\
 local v = view_of(p, now)\n\
@@ -4095,12 +4130,12 @@ redis.call('PUBLISH', channel, limiter .. ' ' .. integer(p.epoch) .. ' ' .. inte
 local id = append(KEYS[2], 'change', p.epoch, p.revision, hash, prev, body)\n\
 redis.call('HSET', KEYS[1], 'revision', integer(p.revision), 'subjectRules', integer(p.subjectRules), 'hot', pack_hot(v))\n\
 local s = subjects_of(v)\n\
-local before = override_of(redis.call('HGET', KEYS[3], field), now)\n\
+local before = override_of(found, now)\n\
 local steps = steps_of(p.subjectTerms or '')\n\
-local tier = steps[tier_of(steps, tonumber(redis.call('GET', KEYS[6]) or ''))]\n\
+local tier = steps[tier_of(steps, tonumber(standing or ''))]\n\
 local was, is = before and before.numbers and before or tier, rule and rule.numbers and rule or tier\n\
 if was ~= is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end\n\
-if #over > 0 then redis.call('HDEL', KEYS[3], unpack(over)) end\n\
+for i = 1, #over do redis.call('HDEL', KEYS[3], over[i]) end\n\
 if rule then redis.call('HSET', KEYS[3], field, value) else redis.call('HDEL', KEYS[3], field) end\n\
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\
 ",
@@ -4116,7 +4151,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '41d7e989f7eceec51f5818d728b425e45d7c28f9',
+  sha: '19a723335e1f5284cb0438678b78ad3dfe7d8ac9',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4373,8 +4408,8 @@ local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
 local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
 local before_subjects = rich and LEADING + 3 or LEADING\n\
-if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+if takes < 0 or takes > 512 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take, at most 512')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
 if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
@@ -4456,11 +4491,15 @@ local function whole_ms(us)\n\
   if not us or us > 315360000000000 then return -1 end\n\
   return math.max(1, math.ceil(us / 1000))\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -4470,7 +4509,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\
@@ -4530,15 +4570,15 @@ local function open_queue(key, v, per_second, most, life)\n\
     return q\n\
   end\n\
   local level, at = string.match(stored, '^u:(%d+%.?%d*[eE]?[%+%-]?%d*):(%d+)$')\n\
+  level = tonumber(level)\n\
   if level then\n\
-    level = tonumber(level) - per_second * math.max(0, now - tonumber(at)) / 1000000\n\
+    level = level - per_second * math.max(0, now - tonumber(at)) / 1000000\n\
     q.ahead = tonumber(at) > now\n\
   elseif managed then\n\
-    level = (tonumber(stored) or v + most) - v\n\
-  else\n\
-    level = most\n\
+    level = tonumber(stored)\n\
+    level = level and level - v\n\
   end\n\
-  if level > most + q.slack then level, q.ahead = most, true end\n\
+  if not level or not (level <= most + q.slack) then level, q.ahead = most, true end\n\
   q.level = math.max(0, level)\n\
   return q\n\
 end\n\
@@ -4602,7 +4642,7 @@ for i = 1, takes do\n\
     local total = queue_of(total_key, clock, rate, capacity, ttl)\n\
     local own = subject_rate >= 0 and key ~= total_key and kind ~= 'exempt'\n\
       and queue_of(key, subject_clock, subject_rate, subject_capacity, subject_ttl)\n\
-    if own and most and own.fresh and not own.came and not room_for(subject_ttl, cost > 0) then\n\
+    if own and most and not rule and own.fresh and not own.came and not room_for(subject_ttl, cost > 0) then\n\
       own = queue_of(shared_key, subject_clock, subject_rate, subject_capacity, subject_ttl)\n\
       shared = true\n\
     end\n\
@@ -4634,7 +4674,7 @@ for i = 1, takes do\n\
       total.level = total.level + (exempt and math.max(0, math.min(cost, capacity - total.level)) or cost)\n\
       total.changed = true\n\
       if own then own.level, own.changed = own.level + cost, true end\n\
-      if own and most and own.fresh and not shared and not own.came then\n\
+      if own and most and not rule and own.fresh and not shared and not own.came then\n\
         own.came = true\n\
         came(key, subject_ttl)\n\
       end\n\
@@ -4668,7 +4708,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: 'a6220431f6fd4136c94c4faf722313b68ed87afe',
+  sha: '7f836aec46f9f8c273798a7de8a2ab9ae481797b',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4922,8 +4962,8 @@ local function view_of(p, now)\n\
 end\n\
 local call = redis.call\n\
 local refunds = #ARGV - 4\n\
-if refunds < 0 or #KEYS ~= 3 * refunds + 1 then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID three keys and one argument for each refund')\n\
+if refunds < 0 or refunds > 128 or #KEYS ~= 3 * refunds + 1 then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID three keys and one argument for each refund, at most 128')\n\
 end\n\
 local now, due = now_us(ARGV[1]), ARGV[2]\n\
 if due ~= '' then due = within(due, -LARGEST, LARGEST) end\n\
@@ -4992,7 +5032,7 @@ local function bucket(key, v, per_second, most, its_floor, life, cost)\n\
   end\n\
   if managed then\n\
     base = tonumber(mark)\n\
-    if not base or base > v + slack then return nil end\n\
+    if not base or not (base <= v + slack) then return nil end\n\
     if its_floor > v + slack then its_floor = NONE end\n\
   else\n\
     base, skewed = unmanaged_base(mark, per_second)\n\
@@ -5397,7 +5437,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: 'f65b074d96363e45b726e5adcb9ed94bda17e972',
+  sha: 'c7dac7476acf3efbcc795dbf883c83e389b4b3f7',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5654,8 +5694,8 @@ local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
 local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
 local before_subjects = rich and LEADING + 3 or LEADING\n\
-if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+if takes < 0 or takes > 512 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take, at most 512')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
 if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
@@ -5743,6 +5783,10 @@ local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
 end\n\
+local function whole(rule, s)\n\
+  if rule and rule.numbers and s.rate < 0 and not (rule.rate and rule.capacity) then return nil end\n\
+  return rule\n\
+end\n\
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
@@ -5766,18 +5810,19 @@ local function held(text, rule, now, s)\n\
   if not (t and at and v and c and ends) then\n\
     return math.min(room, tonumber(string.match(text, '^u:(%d+%.?%d*):') or '') or 0), true\n\
   end\n\
-  r, ends = tonumber(r), ends * 1000\n\
+  local ahead = at > now or v > s.clock + s.slack\n\
+  t, r, ends = math.max(t, -1), tonumber(r), ends * 1000\n\
   local elapsed = math.max(0, now - at)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
   if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), at > now\n\
+    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead\n\
   end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
-    return math.min(c, room, t + math.min(by_text, by_rule)), at > now\n\
+    return math.min(c, room, t + math.min(by_text, by_rule)), ahead\n\
   end\n\
-  return math.min(c, room, t + math.min(by_text, paid)), at > now\n\
+  return math.min(c, room, t + math.min(by_text, paid)), ahead\n\
 end\n\
 local function own_text(tokens, rule, now, s)\n\
   return string.format('o:%.17g:%.0f:%.17g:%s:%.17g:%.0f', tokens, now, s.clock,\n\
@@ -5794,11 +5839,15 @@ local function own_life(rule, now, s)\n\
   if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end\n\
   return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -5808,7 +5857,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\
@@ -5932,7 +5982,7 @@ for i = 1, takes do\n\
     end\n\
     reserve = reserves[arg]\n\
   end\n\
-  local rule = mode > 0 and key ~= total_key and rule_of(i) or nil\n\
+  local rule = mode > 0 and key ~= total_key and whole(rule_of(i) or nil, s) or nil\n\
   local kind = rule and rule.kind\n\
   local exempt = kind == 'exempt' and not probing\n\
   local q, shared\n\
@@ -6032,7 +6082,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: 'a70c7c5228e509867c5db6f29c140948594b8b94',
+  sha: '7380818c6dbd6f4dd07caed6a71e73404ede2989',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6378,6 +6428,7 @@ local open, probing = state == 1, state == 2\n\
 local stored, bases, ahead, costs, reserves, total_moved, lone, lone_base\n\
 local moved = 0\n\
 if takes > 1 then\n\
+  if takes > 512 then return redis.error_reply('FLYBALL_E_CALL_INVALID at most 512 takes') end\n\
   stored, bases = call('MGET', unpack(KEYS, 2)), {}\n\
 end\n\
 local mark = stored and stored[1] or not stored and mode > 0 and call('GET', total_key)\n\
@@ -6560,7 +6611,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '6df2adad98a26d787fc909b0e3f8894db66ddc20',
+  sha: '29aa26cbe63717ea267b00fd30308de8ffe346e9',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6812,11 +6863,15 @@ local function now_us(given)\n\
   local time = redis.call('TIME')\n\
   return time[1] * 1000000 + time[2]\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -6826,7 +6881,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\
@@ -6842,7 +6898,7 @@ end\n\
 local call = redis.call\n\
 local size = within(ARGV[3], 1, 16)\n\
 local sets = size and (#ARGV - 3) / size - 2\n\
-if not size or size % 1 ~= 0 or sets < 0 or sets % 1 ~= 0 or #KEYS ~= size * (sets + 2) then\n\
+if not size or size % 1 ~= 0 or sets < 0 or sets % 1 ~= 0 or sets * size > 512 or #KEYS ~= size * (sets + 2) then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID two keys and two terms a limiter, then one of each a take')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
@@ -7124,25 +7180,54 @@ export type TopArgs = [ttlMs: ScriptArg, most: ScriptArg, grown: ScriptArg, ...p
  */
 export const topScript: Script<TopKeys, TopArgs> = {
   name: 'top',
-  sha: '166ab48aff68b4e3c2cdd7ad577bccc8e49df0bf',
+  sha: 'eebc755a075904fbc2e642a1f86922a9b0adc87a',
   lua: "-- flyball top\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
 local call = redis.call\n\
-local ttl, most, grown = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])\n\
-if not (ttl and ttl > 0 and most and most >= 1 and grown) or #ARGV % 2 == 0 then\n\
+local ttl, most, grown = within(ARGV[1], 1, LEASE_MAX_MS), count(ARGV[2]), count(ARGV[3])\n\
+if not (ttl and most and most >= 1 and grown) or #ARGV % 2 == 0 or not KEYS[1] then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID top wants ttlMs, most, grown, then pairs')\n\
 end\n\
 for i = 4, #ARGV, 2 do\n\
-  local amount = tonumber(ARGV[i + 1])\n\
-  if not (amount and amount >= 0 and amount < math.huge) then\n\
+  if not within(ARGV[i + 1], 0, LARGEST) then\n\
     return redis.error_reply('FLYBALL_E_CALL_INVALID top wants amounts >= 0')\n\
   end\n\
 end\n\
-for i = 4, #ARGV, 2 do call('HINCRBYFLOAT', KEYS[1], ARGV[i], ARGV[i + 1]) end\n\
+local function add(field, amount)\n\
+  local held = call('HGET', KEYS[1], field)\n\
+  if held and not within(held, 0, LARGEST) then call('HDEL', KEYS[1], field) end\n\
+  call('HINCRBYFLOAT', KEYS[1], field, amount)\n\
+end\n\
+for i = 4, #ARGV, 2 do add(ARGV[i], ARGV[i + 1]) end\n\
 local function trim(all, kind)\n\
   local list = {}\n\
   for i = 1, #all, 2 do\n\
-    local n = tonumber(all[i + 1])\n\
-    if string.sub(all[i], 1, 2) == kind .. ':' and n then list[#list + 1] = { all[i], n } end\n\
+    local n = within(all[i + 1], 0, LARGEST)\n\
+    if string.sub(all[i], 1, 2) == kind .. ':' then\n\
+      if n then list[#list + 1] = { all[i], n } else call('HDEL', KEYS[1], all[i]) end\n\
+    end\n\
   end\n\
   if #list <= most then return end\n\
   table.sort(list, function(a, b) return a[2] > b[2] end)\n\
@@ -7155,14 +7240,14 @@ local function trim(all, kind)\n\
       call('HDEL', KEYS[1], list[i][1])\n\
     end\n\
   end\n\
-  call('HINCRBYFLOAT', KEYS[1], kind .. 'e', string.format('%.17g', cut))\n\
+  add(kind .. 'e', string.format('%.17g', cut))\n\
 end\n\
 if call('HLEN', KEYS[1]) > grown then\n\
   local all = call('HGETALL', KEYS[1])\n\
   trim(all, 't')\n\
   trim(all, 'd')\n\
 end\n\
-call('PEXPIRE', KEYS[1], ttl)\n\
+call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(ttl)))\n\
 return call('HLEN', KEYS[1])\n\
 ",
 };
@@ -7177,7 +7262,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: 'df82173aef45649aa7ef587535d79f4bee31a730',
+  sha: 'fa70ad884a57086d81c68f0fd9b3ebef06e4dbd6',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7434,8 +7519,8 @@ local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
 local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
 local before_subjects = rich and LEADING + 3 or LEADING\n\
-if takes < 0 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
-  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take')\n\
+if takes < 0 or takes > 512 or #KEYS ~= (rich and takes or 0) + takes + before_subjects then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID one key and one argument for each take, at most 512')\n\
 end\n\
 local now, charge_by = now_us(ARGV[1]), ARGV[2]\n\
 if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
@@ -7553,11 +7638,15 @@ local function save(w)\n\
   if w.stop % window_us ~= 0 then life = life + window_us end\n\
   call('SET', w.key, string.format('%.0f %.0f', w.stop, w.used), 'PX', math.ceil(life / 1000) + 1000)\n\
 end\n\
+local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\
+local function part_of(text, most)\n\
+  return within(text, 1e-9, most)\n\
+end\n\
 local function override_of(text, now)\n\
   local kind, ends, rate, capacity = string.match(text or '', '^(%l+) (%-?%d+) (%S+) (%S+)')\n\
-  ends = tonumber(ends or '')\n\
+  ends = within(ends, -1, LARGEST)\n\
   if not ends or ends ~= -1 and ends * 1000 <= now then return nil end\n\
-  rate, capacity = tonumber(rate), tonumber(capacity)\n\
+  rate, capacity = part_of(rate, MOST_RATE), part_of(capacity, MOST_CAPACITY)\n\
   if kind == 'limit' and not rate and not capacity or kind ~= 'limit' and kind ~= 'block' and kind ~= 'exempt' then\n\
     return nil\n\
   end\n\
@@ -7567,7 +7656,8 @@ local function steps_of(terms)\n\
   local steps = {}\n\
   for times, capacity, rate in string.gmatch(terms, 'step=(%d+):([^: ]+):([^: ]+)') do\n\
     steps[#steps + 1] = {\n\
-      kind = 'tier', times = tonumber(times), ends = 0, rate = tonumber(rate), capacity = tonumber(capacity),\n\
+      kind = 'tier', times = tonumber(times), ends = 0, rate = part_of(rate, MOST_RATE),\n\
+      capacity = part_of(capacity, MOST_CAPACITY),\n\
       numbers = true,\n\
     }\n\
   end\n\

@@ -46,15 +46,26 @@ export function parseOverride(field: string, text: string): SubjectOverride | nu
   const [numbers = '', words = ''] = text.split('\n', 2);
   const match = /^(block|exempt|limit) (-?\d+) (\S+) (\S+)(?: (\d+))?$/.exec(numbers);
   if (!match) return null;
-  const [, kind, untilMs, rate, capacity, revision] = match;
+  const [, kind, untilMs, rateText, capacityText, revision] = match;
+  const rate = partOf(rateText!, 1e6);
+  const capacity = partOf(capacityText!, 1e9);
+  const until = Number(untilMs);
+  if (until < -1 || until > 2 ** 53) return null;
+  if (kind === 'limit' && rate === null && capacity === null) return null;
   return {
     kind: kind as SubjectRule['kind'],
-    untilMs: Number(untilMs),
-    rate: rate === '-' ? null : Number(rate),
-    capacity: capacity === '-' ? null : Number(capacity),
+    untilMs: until,
+    rate,
+    capacity,
     revision: Number(revision ?? 0),
     ...wordsOf(field, words),
   };
+}
+
+/** As the scripts read a rate or a capacity: what could not be held says nothing. */
+function partOf(text: string, most: number): number | null {
+  const value = /^\d+\.?\d*(e[+-]?\d+)?$/i.test(text) && text.length <= 32 ? Number(text) : 0;
+  return value >= 1e-9 && value <= most ? value : null;
 }
 
 /** Does it hold at this Redis time? */
