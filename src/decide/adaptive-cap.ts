@@ -1,7 +1,7 @@
 /** Law `adaptive` where completions are seen: moves the in-flight cap, and beside it the rate as a ceiling. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { boundsOf, clamp } from './bounds.js';
-import { afterCut, episodeIn, judge, NO_EPISODE } from './futile.js';
+import { afterCut, type Episode, judge, NO_EPISODE, ownAim, relieve } from './futile.js';
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
 import { type Overload, overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
@@ -12,10 +12,11 @@ import type { LawMemory, LimiterNumbers, Sample } from './types.js';
  * With z the overload index, N the in flight observed by Little's law, s = d ln X ÷ d ln N the response of
  * throughput to the cap, over = z − ln(aim):
  *
- *   over > calm    cap ← min(cap, 1.05 · N) · exp(−cutPower · effect · over), at least × cutMost, where
- *                  effect = 1 − s ÷ worthwhile near the aim, at least 1 − s above `firm`, at least
- *                  graveEffect above `grave`, and 0 below `grave` once cuts have proved futile
- *   over < −calm   a cap that binds grows by exp(growPower · seconds · −over · 2s); one that does not bind stands at
+ *   over > calm    cap ← min(cap, 1.05 · N) · exp(−cutPower · effect · over), at least × cutMost (from 2√N above
+ *                  that, where the cap did not bind), where effect = 1 − s ÷ worthwhile near the aim, at least
+ *                  1 − s above `firm`, at least graveEffect above `grave`, and 0 below `grave` once cuts have
+ *                  proved futile
+ *   over < −calmUp a cap that binds grows by exp(growPower · seconds · −over · 2s); one that does not bind stands at
  *                  least at idleRoom · N; nothing is learnt from idleness
  *   else           nothing moves
  *   rate           a ceiling of rateRoom · verified good throughput: falls with a cut, rises when it binds
@@ -29,7 +30,11 @@ export const TUNING = {
   aimMost: 0.95,
   /** Slope from which on the aim rises. */
   liftFrom: 0.4,
-  calm: 0.15,
+  /** Above the aim by this much a cut, below it by this much a raise: a cut costs more than a raise that waits. */
+  calm: 0.2,
+  calmUp: 0.05,
+  /** So many roots of what is under way a cap that did not bind keeps above it. */
+  spread: 2,
   cutPower: 0.7,
   cutMost: 0.6,
   /** Slope above which a cut near the aim is not worth its throughput. */
@@ -62,6 +67,9 @@ interface Evidence {
   rateBinds: boolean;
   sinceCutMs: number;
   sinceMoveMs: number;
+  episode: Episode;
+  /** How long response time has been well below the aim. */
+  reliefMs: number;
 }
 
 const LONG_MS = 3_600_000;
@@ -76,7 +84,8 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
   let rate = start.rate;
   let reason: Reason = 'steady';
   let sinceCutMs = seen.sinceCutMs;
-  let episode = episodeIn(before);
+  const { reliefMs } = seen;
+  let { episode } = seen;
 
   if (!overload.fresh || !sample.traffic.fresh) reason = 'no_evidence';
   else if (over > TUNING.calm && seen.drained) {
@@ -86,7 +95,9 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
     const effect = episode.futile === 1 && !grave ? 0 : seen.effect;
     const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * effect * over));
     const underWay = Math.max(seen.observed, sample.traffic.inFlightNow ?? 0);
-    const base = effect > 0 ? Math.min(seen.cap, inForce, 1.05 * underWay) : inForce;
+    // A cap that binds clips what is under way; below it that is a mean, about which it varies by its root.
+    const spread = seen.capBinds ? 0 : TUNING.spread * Math.sqrt(underWay);
+    const base = effect > 0 ? Math.min(seen.cap, inForce, 1.05 * underWay + spread) : inForce;
     cap = clamp(base * factor, range.min, range.max);
     const ceiling = Math.max(rateBounds.min, TUNING.rateRoom * seen.verified);
     if (effect > 0 && ceiling < 0.8 * rate) rate = ceiling;
@@ -95,8 +106,8 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
       episode = afterCut(episode, seen.sinceCutMs, inForce, overload.z, sample.traffic.okRate);
       sinceCutMs = 0;
     }
-  } else if (over < -TUNING.calm) {
-    episode = NO_EPISODE;
+  } else if (over < -TUNING.calmUp) {
+    if (episode.futile === 0) episode = NO_EPISODE;
     const raised = raise(seen, sample, rate);
     cap = clamp(raised.inFlightMax, range.min, range.max);
     rate = raised.rate;
@@ -110,6 +121,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
       inForce,
       verified: seen.verified,
       points: seen.points,
+      reliefMs,
       ...episode,
     },
     rate,
@@ -117,7 +129,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
     reason,
     why: overload.fresh
       ? `${overloadText(policy, overload)}; ${trafficText(sample)}`
-      : 'no fresh signal',
+      : overloadText(policy, overload),
     terms: {
       z: overload.z,
       over,
@@ -172,9 +184,11 @@ function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: nu
     const at = clamp(observed, 0.7 * inForce, inForce);
     points = addPoint(points, at, traffic.okRate, traffic.answers);
   }
-  const slope = responseSlope(points, inForce);
+  const slope = responseSlope(points, inForce, traffic.answers);
   const lift = clamp((slope - TUNING.liftFrom) / (1 - TUNING.liftFrom), 0, 1);
-  const over = overload.z - Math.log(TUNING.aim + (TUNING.aimMost - TUNING.aim) * lift);
+  const { episode, reliefMs } = relieve(before, overload, TUNING.aim, sample.dtMs);
+  const lifted = TUNING.aim + (TUNING.aimMost - TUNING.aim) * lift;
+  const over = overload.z - Math.log(ownAim(episode, lifted, TUNING.aimMost));
   let effect = clamp(1 - slope / TUNING.worthwhile, 0, 1);
   if (overload.z > Math.log(TUNING.firm)) effect = Math.max(effect, clamp(1 - slope, 0, 1));
   if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, TUNING.graveEffect);
@@ -194,5 +208,7 @@ function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: nu
     rateBinds,
     sinceCutMs,
     sinceMoveMs,
+    episode,
+    reliefMs,
   };
 }

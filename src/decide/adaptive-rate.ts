@@ -1,7 +1,7 @@
 /** Law `adaptive` where no completion is seen: moves the rate alone, from what was verified. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { boundsOf, clamp } from './bounds.js';
-import { afterCut, episodeIn, judge, NO_EPISODE } from './futile.js';
+import { afterCut, judge, ownAim, relieve } from './futile.js';
 import { type Law, numberIn, startingPoint } from './law.js';
 import { overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
@@ -20,9 +20,6 @@ import { overloadText, type Reason, trafficText } from './reasons.js';
 export const TUNING = {
   aim: 0.7,
   aimMost: 0.95,
-  futileRoom: 1.15,
-  relief: 0.3,
-  reliefMs: 8000,
   calm: 0.1,
   /** curve(0), and the seconds to its plateau. */
   returnTo: 0.92,
@@ -72,14 +69,10 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
   const overload = overloadOf(policy, sample);
   const { traffic } = sample;
   const dtMs = Math.max(0, sample.dtMs);
-  let episode = episodeIn(before);
-  // Response time that does not answer to the rate is the service's own: aim just above it, within the objective.
-  const lifted = episode.futile === 1 ? Math.exp(episode.refZ) * TUNING.futileRoom : 0;
-  const relieved = overload.fresh && overload.z < Math.log(TUNING.aim) - TUNING.relief;
-  const reliefMs = relieved ? numberIn(before, 'reliefMs', 0) + dtMs : 0;
-  if (reliefMs > TUNING.reliefMs) episode = NO_EPISODE;
-  const aim = clamp(lifted, TUNING.aim, TUNING.aimMost);
-  const over = overload.z - Math.log(aim);
+  const relief = relieve(before, overload, TUNING.aim, dtMs);
+  const { reliefMs } = relief;
+  let { episode } = relief;
+  const over = overload.z - Math.log(ownAim(episode, TUNING.aim, TUNING.aimMost));
   const seen = traffic.answers > 0 ? traffic.okRate : traffic.admittedRate;
   const last = numberIn(before, 'measured', seen);
   const weight = traffic.fresh ? clamp((TUNING.smooth * traffic.intervalMs) / 1000, 0, 1) : 0;

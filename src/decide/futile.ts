@@ -1,5 +1,6 @@
 /** Cuts that do not help: when a service is slow by itself, a smaller cap only loses throughput. Stage: decide. */
 import { numberIn } from './law.js';
+import type { Overload } from './overload.js';
 import type { LawMemory } from './types.js';
 
 /**
@@ -17,6 +18,11 @@ export const FUTILE = {
   worse: 0.2,
   /** Cuts further apart are not of one episode. */
   apartMs: 60_000,
+  /** While cuts are futile: the aim, as a multiple of what the service takes by itself. */
+  room: 1.15,
+  /** That ends when z has been below the aim by this much for so long. */
+  relief: 0.3,
+  reliefMs: 8_000,
 };
 
 export interface Episode {
@@ -38,11 +44,35 @@ export function episodeIn(memory: LawMemory): Episode {
 
 export const NO_EPISODE: Episode = { refCap: 0, refZ: 0, refX: 0, futile: 0 };
 
+/**
+ * The episode as this sample finds it: over once response time has been well below the aim for a while. A single
+ * low reading says nothing, since a quantile of few answers jumps.
+ */
+export function relieve(
+  memory: LawMemory,
+  overload: Overload,
+  aim: number,
+  dtMs: number,
+): { episode: Episode; reliefMs: number } {
+  const relieved = overload.fresh && overload.z < Math.log(aim) - FUTILE.relief;
+  const reliefMs = relieved ? numberIn(memory, 'reliefMs', 0) + dtMs : 0;
+  return { episode: reliefMs > FUTILE.reliefMs ? NO_EPISODE : episodeIn(memory), reliefMs };
+}
+
+/** Where response time does not answer to the limits: just above what it is by itself, at most `most`. */
+export function ownAim(episode: Episode, aim: number, most: number): number {
+  const own = episode.futile === 1 ? Math.exp(episode.refZ) * FUTILE.room : 0;
+  return Math.max(aim, Math.min(own, most));
+}
+
 /** Judges the episode by what is seen now, under `cap`; a fresh one when it has become clearly worse. */
 export function judge(episode: Episode, cap: number, z: number, throughput: number): Episode {
   if (episode.refCap === 0) return episode;
   if (episode.futile === 1) return z > episode.refZ + FUTILE.worse ? NO_EPISODE : episode;
-  if (cap > FUTILE.judgeAt * episode.refCap || z < episode.refZ - FUTILE.helped) return episode;
+  // What helped is the new point to judge from: of a cut too deep only the last part was futile.
+  if (z < episode.refZ - FUTILE.helped)
+    return { refCap: cap, refZ: z, refX: throughput, futile: 0 };
+  if (cap > FUTILE.judgeAt * episode.refCap) return episode;
   const lost = episode.refX * (cap / episode.refCap) ** FUTILE.slope;
   return throughput <= lost ? { ...episode, futile: 1, refZ: Math.max(z, episode.refZ) } : episode;
 }

@@ -13,8 +13,11 @@
 export const RESPONSE = {
   /** With no evidence a cut is worth half of itself. */
   prior: 0.5,
-  /** Weight of the prior: evidence counts once ln N has varied by about its root. */
-  priorWeight: 0.01,
+  /**
+   * Weight of the prior: evidence counts once ln N has varied by about its root. So much ÷ the answers of a reading,
+   * since ln X of n answers varies by 1/√n.
+   */
+  priorWeight: 12,
   /** Points further than this (log) from the cap say nothing of its neighbourhood. */
   nearby: 0.6,
   /** Time constant of forgetting. */
@@ -76,8 +79,9 @@ function changed(stepN: number, stepX: number, answers: number): boolean {
   return Math.sign(stepN) * stepX > RESPONSE.steepest * Math.abs(stepN) + noise;
 }
 
-export function responseSlope(points: Points, inFlight: number): number {
-  const { prior, priorWeight, nearby, forgetMs } = RESPONSE;
+export function responseSlope(points: Points, inFlight: number, answers = 250): number {
+  const { prior, nearby, forgetMs } = RESPONSE;
+  const priorWeight = RESPONSE.priorWeight / Math.max(1, answers);
   const at = Math.log(Math.max(inFlight, 1e-6));
   // One pass: sums about the cap in force and the first throughput, so that nothing cancels.
   const x0 = points[1] ?? 0;

@@ -13,6 +13,10 @@ describe('slope', () => {
   test('nothing seen, or one cap alone: half', () => {
     expect(responseSlope([], 20)).toBe(0.5);
     expect(responseSlope(seen([[20, 100]]), 20)).toBeCloseTo(0.5, 5);
+    // The fewer answers stand behind it, the less it says.
+    const steep = seen([10, 14, 20].map((n) => [n, 5 * n]));
+    expect(responseSlope(steep, 20, 1000)).toBeGreaterThan(responseSlope(steep, 20, 50));
+    expect(responseSlope(steep, 20, 50)).toBeGreaterThan(0.5);
   });
 
   test('below the knee near 1, past it near 0, past collapse below 0', () => {
@@ -65,6 +69,6 @@ describe('a service that changed', () => {
       [24, 60],
     ]);
     expect(points).toHaveLength(6);
-    expect(responseSlope(points, 24)).toBeLessThan(-1);
+    expect(responseSlope(points, 24, 10_000)).toBeLessThan(-1);
   });
 });
