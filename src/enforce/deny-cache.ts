@@ -14,8 +14,8 @@ export interface KnownDenial {
 
 export interface DenyCache {
   /**
-   * What Redis said of this very take and would say again, its waiting time counted down; else null. Read it at once: it
-   * is counted down in place.
+   * What Redis said of this very take and would say again, its waiting time counted down; else null. Read it at once:
+   * it is counted down in place.
    */
   find(wish: TakeWish, nowMs: number): KnownDenial | null;
   /** `askedMs` is before the call, so that the time to wait never ends later here than in Redis. */
