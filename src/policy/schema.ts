@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { cap, capacity, code, factor, rate, text } from './fields.js';
 import { limiterSchema } from './limiter-schema.js';
+import { tuneSchema } from './tune-schema.js';
 import { level, number, ratio, refuse, time } from './units.js';
 
 const key = z
@@ -175,6 +176,8 @@ export const policySchema = z.strictObject({
   mode: z.enum(['off', 'shadow', 'recommend', 'auto']).default('recommend'),
   /** 'auto' adopts a valid changed file at once; 'apply' waits for `flyball apply`. Default 'auto'. */
   reload: z.enum(['auto', 'apply']).default('auto'),
+  /** Self-tuning from history. Default: none by itself. */
+  tune: tuneSchema.optional(),
   /** Who answers for it; shown, not used. */
   owner: z.string().optional(),
 });
