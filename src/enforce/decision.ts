@@ -202,6 +202,7 @@ export class Decision implements TakeDecision {
 
 /** `run` was denied: nothing was called. */
 export class FlyballDeniedError extends FlyballError {
+  override readonly name = 'FlyballDeniedError';
   readonly decision: TakeDecision;
 
   constructor(limiter: string, decision: TakeDecision) {
