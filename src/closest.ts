@@ -1,4 +1,4 @@
-/** "Did you mean …?": the known name that a mistyped one most resembles. Stage: policy, daemon, cli. */
+/** "Did you mean …?": the known name that a mistyped one most resembles. Stage: policy, daemon, cli, enforce. */
 
 /** At most so many edits may lie between a word and a name for one to be meant by the other: a third of the length. */
 export const third = (length: number, atLeast = 0) => Math.max(atLeast, Math.floor(length / 3));

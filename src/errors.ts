@@ -4,7 +4,7 @@
 export type ErrorCode = `FLYBALL_E_${string}`;
 
 export class FlyballError extends Error {
-  override readonly name = 'FlyballError';
+  override readonly name: string = 'FlyballError';
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {

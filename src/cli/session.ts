@@ -9,6 +9,7 @@ import {
   limiterKeys,
   NAME_PATTERN,
 } from '../redis/keys.js';
+import { PREFIX_PATTERN, resolvePrefix } from '../redis/locate.js';
 import { type CliIo, UsageError } from './output.js';
 import { clean, closest } from './text.js';
 
@@ -16,7 +17,6 @@ import { clean, closest } from './text.js';
 const CONNECT_DEADLINE_MS = 5000;
 
 /** As the daemon takes it: a brace in it would move keys to other cluster slots. */
-const PREFIX_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
 
 export interface Session {
   redis: RedisClient;
@@ -28,7 +28,7 @@ export interface Session {
 /** Where Redis is, for the person; the flag, else the environment, else the data folder. */
 export function cliRedis(io: CliIo): { url: string; source: string; prefix: string | undefined } {
   const { url, source } = resolveRedis({ url: io.globals.redis, env: io.env });
-  const prefix = io.globals.prefix ?? (io.env.FLYBALL_PREFIX || undefined);
+  const prefix = resolvePrefix(io.globals.prefix, io.env);
   if (prefix !== undefined && !PREFIX_PATTERN.test(prefix)) {
     throw new UsageError(
       `the key prefix is ${JSON.stringify(prefix)}.`,

@@ -10,6 +10,7 @@ import {
 } from 'prom-client';
 import { FlyballTypeError } from '../errors.js';
 import { show } from './arguments.js';
+import { checkKnown } from './known-options.js';
 import type { Limiter } from './limiter.js';
 import { DECISION_TIME, METRICS, type MetricSpec } from './metric-list.js';
 import { LATENCY_EDGES_MS, type LimiterStats } from './stats.js';
@@ -33,6 +34,7 @@ export function collectMetrics(
   limiters: Limiter | readonly Limiter[],
   options: CollectMetricsOptions = {},
 ): () => void {
+  checkKnown('collectMetrics', options, ['register']);
   const register = options.register ?? defaultRegister;
   const added = [limiters].flat() as Limiter[];
   check(added, register);

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../clock.js';
 import { FlyballTypeError } from '../errors.js';
 import type { AlgorithmTerms } from '../redis/algorithms.js';
 import { assertName, DEFAULT_PREFIX } from '../redis/keys.js';
+import { PREFIX_PATTERN, resolvePrefix } from '../redis/locate.js';
 import { type AlgorithmOptions, resolveTerms } from './algorithm-option.js';
 import {
   checkDuration,
@@ -15,6 +16,7 @@ import {
 } from './arguments.js';
 import { type Count, checkCounted } from './count.js';
 import { checkDraw, type Draw } from './draw-option.js';
+import { checkKnown } from './known-options.js';
 import { compileSubject, type SubjectTemplate } from './subject-template.js';
 import type { TakeTracer } from './tracing.js';
 
@@ -40,7 +42,7 @@ export interface LimiterOptions extends AlgorithmOptions {
   perSubject?: { subject?: string; rate: number; capacity: number };
   /** Used only while the registry in Redis does not know this limiter. */
   group?: string;
-  /** Key prefix. Default `flyball`. */
+  /** Key prefix. Default: FLYBALL_PREFIX, else `flyball`. */
   prefix?: string;
   /** Your own ioredis client; it is never closed here. */
   redis?: RedisClient;
@@ -126,7 +128,7 @@ export interface ResolvedOptions {
   clock: Clock;
 }
 
-const KNOWN = new Set<string>([
+const KNOWN = [
   'name',
   'rate',
   'capacity',
@@ -152,21 +154,16 @@ const KNOWN = new Set<string>([
   'abandonedAfterMs',
   'onWarning',
   'clock',
-] satisfies (keyof LimiterOptions)[]);
+] satisfies (keyof LimiterOptions)[];
+const OF_SUBJECT = ['subject', 'rate', 'capacity'] as const;
 
 export function resolveOptions(options: LimiterOptions): ResolvedOptions {
-  for (const field of Object.keys(options)) {
-    if (!KNOWN.has(field)) {
-      throw new FlyballTypeError(
-        'FLYBALL_E_ENFORCE_OPTION',
-        `createLimiter does not know ${show(field)}. It takes ${[...KNOWN].join(', ')}.`,
-      );
-    }
-  }
+  checkKnown('createLimiter', options, KNOWN);
   assertName('limiter', options.name);
   if (options.group !== undefined) assertName('group', options.group);
   const { perSubject, rate, onRedisError = 'local' } = options;
   checkOnRedisError(onRedisError);
+  if (perSubject) checkKnown('perSubject', perSubject, OF_SUBJECT);
   if (options.capacity !== undefined && rate === undefined) {
     throw new FlyballTypeError(
       'FLYBALL_E_ENFORCE_OPTION',
@@ -176,7 +173,7 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
   const knownRate = rate === undefined ? null : checkNumber('rate', rate);
   return {
     name: options.name,
-    prefix: options.prefix ?? DEFAULT_PREFIX,
+    prefix: prefixOf(options.prefix),
     group: options.group,
     rate: knownRate,
     capacity:
@@ -207,4 +204,14 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
     ),
     clock: options.clock ?? systemClock,
   };
+}
+
+/** As daemon and CLI do it: services that looked elsewhere would be limited by nobody. */
+function prefixOf(given: string | undefined): string {
+  const prefix = resolvePrefix(given) ?? DEFAULT_PREFIX;
+  if (typeof prefix === 'string' && PREFIX_PATTERN.test(prefix)) return prefix;
+  throw new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_OPTION',
+    `${given === undefined ? 'FLYBALL_PREFIX' : 'prefix'} is ${show(prefix)}. Use 1 to 64 letters, digits, '.', '_', '-'.`,
+  );
 }

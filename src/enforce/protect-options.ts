@@ -1,6 +1,7 @@
 /** The terms of a local breaker, checked and with defaults filled in. Stage: enforce. */
 import { FlyballTypeError } from '../errors.js';
 import { checkDuration, checkWhole, show } from './arguments.js';
+import { checkKnown } from './known-options.js';
 
 /** When the calls of this process alone say that the upstream is gone. */
 export interface BreakerOptions {
@@ -14,8 +15,16 @@ export interface BreakerOptions {
   openMs?: number;
 }
 
+const OF_BREAKER = [
+  'volumeThreshold',
+  'errorRatio',
+  'windowMs',
+  'openMs',
+] satisfies (keyof BreakerOptions)[];
+
 export function resolveBreaker(given: BreakerOptions | false | undefined) {
   if (given === false) return null;
+  if (given) checkKnown('protect: breaker', given, OF_BREAKER);
   const { volumeThreshold = 20, errorRatio = 0.5, windowMs = 10_000, openMs = 5_000 } = given ?? {};
   if (typeof errorRatio !== 'number' || !(errorRatio >= 0 && errorRatio < 1)) {
     throw new FlyballTypeError(

@@ -4,6 +4,7 @@ import { FlyballError, FlyballTypeError } from '../errors.js';
 import type { Priority } from '../redis/calls.js';
 import { checkDuration, checkFunction } from './arguments.js';
 import { Decision, FlyballDeniedError, type TakeDecision } from './decision.js';
+import { checkKnown } from './known-options.js';
 import { createLimiter, type Limiter } from './limiter.js';
 import { partsOf } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
@@ -46,6 +47,16 @@ export interface ProtectOptions<Args extends unknown[], T> {
   fallback?: (error: unknown, ...args: Args) => T | Promise<T>;
 }
 
+const KNOWN = [
+  'limiter',
+  'timeoutMs',
+  'take',
+  'isFailure',
+  'codeOf',
+  'breaker',
+  'fallback',
+] satisfies (keyof ProtectOptions<unknown[], unknown>)[];
+
 export interface ProtectStats extends Record<Outcome, number> {
   /** By the limiter, or the fleet's breaker. */
   denied: number;
@@ -75,6 +86,7 @@ export function protect<Args extends unknown[], T>(
   options: ProtectOptions<Args, T> = {},
 ): Protected<Args, T> {
   checkFunction(fn, 'the second argument of protect', 'protect(name, (call) => …)');
+  checkKnown('protect', options, KNOWN);
   const timeoutMs = checkDuration('timeoutMs', options.timeoutMs ?? 10_000, 1, 600_000);
   const breaker = resolveBreaker(options.breaker);
   const own = isLimiter(options.limiter) ? null : createLimiter({ ...options.limiter, name });

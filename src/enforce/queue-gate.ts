@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Priority } from '../redis/calls.js';
 import { checkCost, checkDuration } from './arguments.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
+import { checkKnown } from './known-options.js';
 import type { Limiter } from './limiter.js';
 import { partsOf } from './limiter-parts.js';
 import type { TakeOptions } from './take-options.js';
@@ -40,7 +41,9 @@ const PROBES_PER_SECOND = 1;
 /** Create once a process, beside the limiter: `const gate = createQueueGate(limiter)`. */
 export function createQueueGate(limiter: Limiter, options: QueueGateOptions = {}): QueueGate {
   const { clock, view } = partsOf('createQueueGate: limiter', limiter);
+  checkKnown('createQueueGate', options, ['costs', 'maxDelayMs']);
   const { costs = {} } = options;
+  checkKnown('createQueueGate: costs', costs, ['critical', 'default', 'sheddable']);
   for (const cost of Object.values(costs)) checkCost(cost);
   const maxDelayMs = checkDuration('maxDelayMs', options.maxDelayMs ?? 60_000, 1, 86_400_000);
   /** When the next of a line may ask. */

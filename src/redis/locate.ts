@@ -9,6 +9,9 @@ export const DEFAULT_DATA_DIR = '.flyball';
 /** The file in the data folder that says where the embedded Redis listens. */
 export const REDIS_FILE = 'redis.json';
 
+/** What may stand in front of every key. */
+export const PREFIX_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
+
 export type RedisSource = 'option' | 'environment' | 'embedded';
 
 export interface RedisTarget {
@@ -50,6 +53,14 @@ export function resolveRedis(options: ResolveOptions = {}): RedisTarget {
   const file = readRedisFile(dataDir);
   if (file) return checked({ url: file.url, source: 'embedded' });
   throw notConfigured(dataDir);
+}
+
+/** The key prefix: as given, else FLYBALL_PREFIX, else undefined for the default. Not checked. */
+export function resolvePrefix(
+  given: string | undefined,
+  env: NodeJS.ProcessEnv = process.env,
+): string | undefined {
+  return given ?? (env.FLYBALL_PREFIX || undefined);
 }
 
 export function notConfigured(dataDir: string): FlyballError {

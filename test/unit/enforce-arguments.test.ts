@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import {
   checkCall,
@@ -6,8 +7,11 @@ import {
   checkFunction,
   checkSubject,
 } from '../../src/enforce/arguments.js';
+import { collectMetrics } from '../../src/enforce/metrics.js';
 import { resolveOptions } from '../../src/enforce/options.js';
+import { protect } from '../../src/enforce/protect.js';
 import { FlyballTypeError } from '../../src/errors.js';
+import { createLimiter, createQueueGate, FlyballDeniedError } from '../../src/index.js';
 
 test.each([
   Number.NaN,
@@ -74,6 +78,14 @@ test('a duration error names field, value and what is allowed', () => {
 
 test.each([
   [{ name: 'a', burst: 5 }, /does not know "burst".+capacity/],
+  [{ name: 'a', burst: 5 }, /Say capacity \(most tokens held\)/],
+  [{ name: 'a', ratePerSecond: 5 }, /Say rate \(tokens per second\)/],
+  [{ name: 'a', onRedisEror: 'open' }, /Did you mean onRedisError\?/],
+  [{ name: 'a', prefix: 'a b' }, /prefix is "a b".+letters, digits/],
+  [
+    { name: 'a', perSubject: { limit: 10, window: '1m' } },
+    /perSubject does not know "limit".+Say rate/,
+  ],
   [{ name: 'A b' }, /limiter name "A b"/],
   [{ name: 'a', rate: 0 }, /rate is 0/],
   [{ name: 'a', rate: Number.NaN }, /rate is NaN/],
@@ -100,4 +112,44 @@ test('what take and run are given beside the subject is checked before anything 
   }
   expect(() => checkCall({}, AbortSignal.timeout(1000))).not.toThrow();
   expect(() => checkFunction(null)).toThrow(/second argument of run is null/);
+});
+
+test('an option that does not exist is told by everything that takes options', () => {
+  const limiter = createLimiter({ name: 'a', url: 'redis://127.0.0.1:1', onWarning: () => {} });
+  const cases: [() => unknown, RegExp][] = [
+    [
+      () => protect('a', () => 1, { timeout: 5 } as never),
+      /protect does not know "timeout".+Say timeoutMs/,
+    ],
+    [
+      () => protect('a', () => 1, { limiter, breaker: { resetTimeout: 5 } } as never),
+      /protect: breaker does not know "resetTimeout".+Say openMs/,
+    ],
+    [() => createQueueGate(limiter, { maxDelay: 5 } as never), /Did you mean maxDelayMs\?/],
+    [
+      () => createQueueGate(limiter, { costs: { urgent: 5 } } as never),
+      /It takes critical, default/,
+    ],
+    [() => collectMetrics(limiter, { registry: 1 } as never), /Say register\./],
+    [() => collectMetrics(limiter, new Registry() as never), /It takes register/],
+  ];
+  for (const [call, message] of cases) {
+    expect(call).toThrow(FlyballTypeError);
+    expect(call).toThrow(message);
+  }
+  return limiter.close();
+});
+
+test('a denial is known by its name, as by its class', async () => {
+  const limiter = createLimiter({
+    name: 'a',
+    url: 'redis://127.0.0.1:1',
+    onRedisError: 'closed',
+    deadlineMs: 10,
+    onWarning: () => {},
+  });
+  const denied = await limiter.run(null, () => 1).catch((error: unknown) => error);
+  expect(denied).toBeInstanceOf(FlyballDeniedError);
+  expect((denied as Error).name).toBe('FlyballDeniedError');
+  await limiter.close();
 });
