@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FallbackNumbers } from '../redis/calls.js';
 import type { TakeDecision } from './decision.js';
+import { UNBOUND } from './in-force.js';
 
 /** Retry hints of one moment are spread over this share of the wait, so that clients do not return as one. */
 const JITTER = 0.2;
@@ -31,7 +32,8 @@ interface Quota {
 export interface Quotas {
   numbers: FallbackNumbers;
   windowMs: number;
-  total: Quota;
+  /** null: nobody has given a total. */
+  total: Quota | null;
   own: Quota | null;
 }
 
@@ -40,7 +42,8 @@ export function quotasOf(name: string, numbers: FallbackNumbers, windowMs = 0): 
   return {
     numbers,
     windowMs,
-    total: quotaOf(name, rate, capacity, windowMs),
+    total:
+      rate === UNBOUND && capacity === UNBOUND ? null : quotaOf(name, rate, capacity, windowMs),
     own:
       subjectRate > 0 ? quotaOf(`${name}.subject`, subjectRate, subjectCapacity, windowMs) : null,
   };
@@ -80,16 +83,19 @@ export function fieldsOf(
   const { allowed, limit, subject } = decision;
   // More left than its bucket can hold: this subject has numbers of its own, which are not known here.
   const hasOwn = own !== null && subject !== null && !(allowed && decision.remaining > own.quota);
-  const shown = hasOwn && (allowed || limit === 'subject' || limit === 'cost') ? own : total;
+  const ofOwn = hasOwn && (allowed || limit === 'subject' || limit === 'cost');
+  const shown = ofOwn ? own : total;
+  if (shown === null) return allowed ? {} : retryFields(decision, options.random);
   const left = allowed || isBySize(decision) ? whole(Math.floor(decision.remaining)) : 0;
   // The numbers may have changed since they were decided by.
   const remaining = Math.min(left, shown.quota);
   const resetS = allowed ? secondsToUse(shown, remaining) : retrySeconds(decision);
   const item = `${shown.name};r=${remaining}`;
   const headers: Record<string, string> = {
-    'RateLimit-Policy': hasOwn
-      ? `${total.item}, ${own.item};pk=${partitionKey(subject)}`
-      : total.item,
+    'RateLimit-Policy': policyField(
+      total,
+      hasOwn ? `${own.item};pk=${partitionKey(subject)}` : null,
+    ),
     RateLimit: resetS === null ? item : `${item};t=${resetS}`,
   };
   if (!allowed && resetS !== null) headers['Retry-After'] = spread(resetS, options.random);
@@ -100,6 +106,17 @@ export function fieldsOf(
     if (fullS !== null) headers['X-RateLimit-Reset'] = String(fullS);
   }
   return headers;
+}
+
+/** All that can be said to a denied client where no numbers are known, or may be told; nothing if it never can pass. */
+export function retryFields(decision: TakeDecision, random?: () => number): Record<string, string> {
+  const resetS = retrySeconds(decision);
+  return resetS === null ? {} : { 'Retry-After': spread(resetS, random) };
+}
+
+function policyField(total: Quota | null, own: string | null): string {
+  if (total === null) return own ?? '';
+  return own === null ? total.item : `${total.item}, ${own}`;
 }
 
 /** Denied for its cost alone: a smaller one could pass now. By a cap, breaker, reserve or block none could. */

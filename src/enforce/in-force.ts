@@ -11,8 +11,8 @@ import type { ResolvedOptions } from './options.js';
 const TRICKLE = 1;
 /** Assumed when no denial has told how long the breaker stays open: the default open time of a policy. */
 const OPEN_FOR_MS = 5_000;
-/** Numbers for a limiter of which nothing is known: they bind nobody. */
-const UNBOUND = 1e6;
+/** Rate and capacity of a total of which nothing is known: they bind nobody. */
+export const UNBOUND = 1e6;
 
 export interface InForceView {
   /** Newest managed numbers by (epoch, revision); null before the first. */
@@ -63,7 +63,7 @@ export function createInForceView(options: ResolvedOptions): InForceView {
       return processes;
     },
     get unknown() {
-      return current === null && options.rate === null;
+      return current === null && options.rate === null && options.subjectRate < 0;
     },
     see(next, nowMs) {
       if (!next.managed) return false;

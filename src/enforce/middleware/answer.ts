@@ -1,7 +1,7 @@
 /** What a decision becomes in HTTP: header fields, and for a denial a status with a problem. Stage: enforce. */
 import type { ServerResponse } from 'node:http';
 import type { TakeDecision } from '../decision.js';
-import { fieldsOf, type Quotas, quotasOf, sameQuotas } from '../headers.js';
+import { fieldsOf, type Quotas, quotasOf, retryFields, sameQuotas } from '../headers.js';
 import type { Limiter } from '../limiter.js';
 import { PROBLEM_TYPE, problemOf } from '../problem.js';
 import type { Visit } from './visit.js';
@@ -11,7 +11,7 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 /** Fields that are lists: each limiter of a request has its item. */
 const LISTS = ['RateLimit-Policy', 'RateLimit'] as const;
 
-/** Header fields of any answer; none in shadow and off, which change no answer. */
+/** Header fields of any answer; none in shadow and off, which change no answer. A denial always says when to come again. */
 export function answerFields(
   visit: Visit,
   decision: TakeDecision,
@@ -33,7 +33,9 @@ function fieldsFor(
     return NONE;
   }
   const numbers = limiter.numbers();
-  if (numbers === null || numbers.mode === 'shadow' || numbers.mode === 'off') return NONE;
+  if (numbers === null || numbers.mode === 'shadow' || numbers.mode === 'off') {
+    return decision.allowed ? NONE : retryFields(decision);
+  }
   let quotas = known.get(limiter);
   if (quotas === undefined || !sameQuotas(quotas, numbers, limiter.windowMs)) {
     quotas = quotasOf(limiter.name, numbers, limiter.windowMs);

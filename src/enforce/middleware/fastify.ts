@@ -1,5 +1,7 @@
 /** Fastify 5 plugin: limits requests, answers denials, counts in flight. Stage: enforce. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { FlyballTypeError } from '../../errors.js';
+import { show } from '../arguments.js';
 import type { TakeDecision } from '../decision.js';
 import { answerFields, denialOf } from './answer.js';
 import { createGate } from './gate.js';
@@ -32,18 +34,22 @@ export interface ReplyLike {
 export interface FastifyLike<Req, Reply> {
   hasRequestDecorator(name: 'flyball'): boolean;
   decorateRequest(name: 'flyball', value: null): unknown;
-  addHook(
-    name: 'onRequest',
-    hook: (request: Req, reply: Reply, done: (error?: Error) => void) => void,
-  ): unknown;
+  addHook(name: 'onRequest', hook: Hook<Req, Reply>): unknown;
+  addHook(name: 'preHandler', hook: Hook<Req, Reply>): unknown;
 }
+type Hook<Req, Reply> = (request: Req, reply: Reply, done: (error?: Error) => void) => void;
 
 export interface FastifyOptions<Req> extends MiddlewareOptions<Req> {
   limiter: LimiterChoice;
+  /**
+   * When it decides: `onRequest` (default), before anything of the body is read, or `preHandler`, where `attributes` may
+   * look into `request.body`.
+   */
+  hook?: 'onRequest' | 'preHandler';
 }
 
-/** What Fastify itself reads from the options of a plugin. */
-const OF_FASTIFY = ['limiter', 'prefix', 'logLevel', 'logSerializers'];
+/** Of this plugin alone, and what Fastify itself reads from the options of one. */
+const OF_FASTIFY = ['limiter', 'hook', 'prefix', 'logLevel', 'logSerializers'];
 /** All paths that no route serves are one. */
 const NO_ROUTE = '(none)';
 
@@ -60,10 +66,16 @@ export async function flyball<Req extends RequestLike, Reply extends ReplyLike>(
   app: FastifyLike<Req, Reply>,
   options: FastifyOptions<Req>,
 ): Promise<void> {
-  const { limiter } = options;
+  const { limiter, hook = 'onRequest' } = options;
+  if (hook !== 'onRequest' && hook !== 'preHandler') {
+    throw new FlyballTypeError(
+      'FLYBALL_E_ENFORCE_OPTION',
+      `hook is ${show(hook)}. Use 'onRequest' or 'preHandler'.`,
+    );
+  }
   const gate = createGate(adapter as Adapter<Req>, limiter, options, OF_FASTIFY);
   if (!app.hasRequestDecorator('flyball')) app.decorateRequest('flyball', null);
-  app.addHook('onRequest', (request, reply, done) => {
+  const decide: Hook<Req, Reply> = (request, reply, done) => {
     gate.enter(
       request,
       request.raw,
@@ -73,7 +85,9 @@ export async function flyball<Req extends RequestLike, Reply extends ReplyLike>(
       },
       done as (error: unknown) => void,
     );
-  });
+  };
+  if (hook === 'preHandler') app.addHook('preHandler', decide);
+  else app.addHook('onRequest', decide);
 }
 
 /** True: go on to the route. */

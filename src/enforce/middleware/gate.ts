@@ -59,7 +59,18 @@ export function createGate<Req>(
   }
 
   function take(limiter: Limiter, facts: Facts<Req>, req: Req): Promise<TakeDecision> {
-    const subject = limiter.subjectFor(attributes?.(req) ?? NO_ATTRIBUTES, facts);
+    const given = attributes?.(req) ?? NO_ATTRIBUTES;
+    if (!isPromise(given)) return takeFor(limiter, facts, req, given);
+    return given.then((late) => takeFor(limiter, facts, req, late ?? NO_ATTRIBUTES));
+  }
+
+  function takeFor(
+    limiter: Limiter,
+    facts: Facts<Req>,
+    req: Req,
+    given: Attributes,
+  ): Promise<TakeDecision> {
+    const subject = limiter.subjectFor(given, facts);
     if (addresses.warning !== null) tell(limiter);
     if (cost === null && priority === null) return limiter.take(subject);
     const wish: TakeOptions = {};
@@ -120,6 +131,11 @@ export function createGate<Req>(
   };
 
   return { legacyHeaders: resolved.legacyHeaders, enter };
+}
+
+/** A body may have to be awaited; a promise taken for attributes would hold none of them. */
+function isPromise(given: Attributes | Promise<Attributes>): given is Promise<Attributes> {
+  return typeof (given as Partial<Promise<Attributes>>).then === 'function';
 }
 
 function isLimiter(choice: unknown): choice is Limiter {

@@ -2,6 +2,7 @@
 import { FlyballTypeError } from '../../errors.js';
 import type { Priority } from '../../redis/calls.js';
 import { show } from '../arguments.js';
+import { checkKnown } from '../known-options.js';
 import type { Limiter } from '../limiter.js';
 import { type AddressOptions, createNetworks } from '../proxies.js';
 import type { Attributes } from '../subject-template.js';
@@ -29,9 +30,9 @@ export interface PriorityHeader<Req> {
 export interface MiddlewareOptions<Req> extends AddressOptions {
   /**
    * Attributes that fill the subject's template: `req => ({ userId: req.user.id })`. Required when it names any but
-   * `{ip}` and `{route}`. A request that lacks one is limited by its client's address.
+   * `{ip}` and `{route}`. A request that lacks one is limited by its client's address. A promise is awaited.
    */
-  attributes?: (req: Req) => Attributes;
+  attributes?: (req: Req) => Attributes | Promise<Attributes>;
   /** Tokens a request takes. Default 1. */
   cost?: (req: Req) => number;
   /** Of a function, or of a header of trusted callers. Default: `default`, whatever a client sends. */
@@ -64,7 +65,7 @@ const PRIORITIES: readonly string[] = ['critical', 'default', 'sheddable'] satis
 const FUNCTIONS = ['attributes', 'cost', 'isFailure'] as const;
 
 export interface Resolved<Req> {
-  attributes: ((req: Req) => Attributes) | null;
+  attributes: ((req: Req) => Attributes | Promise<Attributes>) | null;
   cost: ((req: Req) => number) | null;
   priority: ((req: Req) => Priority) | null;
   isExempt: ((req: Req) => boolean) | null;
@@ -80,11 +81,7 @@ export function resolveMiddleware<Req>(
   options: MiddlewareOptions<Req>,
   also: readonly string[] = [],
 ): Resolved<Req> {
-  for (const field of Object.keys(options)) {
-    if (!(KNOWN as string[]).includes(field) && !also.includes(field)) {
-      throw wrong(`the middleware does not know ${show(field)}. It takes ${KNOWN.join(', ')}.`);
-    }
-  }
+  checkKnown('the middleware', options, KNOWN, also);
   for (const field of FUNCTIONS) {
     const given = options[field];
     if (given !== undefined && typeof given !== 'function') {
