@@ -17,16 +17,21 @@ const MICRO = 1e6;
 /** A cost is a number of tokens: > 0, ≤ 1e9, at most six decimals. */
 export function checkCost(cost: unknown): asserts cost is number {
   if (cost === 1) return;
-  if (
-    typeof cost !== 'number' ||
-    !(cost > 0 && cost <= MAX_COST) ||
-    Math.round(cost * MICRO) / MICRO !== cost
-  ) {
+  if (!isCost(cost)) {
     throw new FlyballTypeError(
       'FLYBALL_E_ENFORCE_COST',
       `cost is ${show(cost)}. Use a number > 0 and ≤ 1e9 with at most 6 decimals; to look without taking, call peek().`,
     );
   }
+}
+
+export function isCost(cost: unknown): cost is number {
+  return (
+    typeof cost === 'number' &&
+    cost > 0 &&
+    cost <= MAX_COST &&
+    Math.round(cost * MICRO) / MICRO === cost
+  );
 }
 
 /** A subject is a non-empty, well-formed Unicode string; `undefined` and `null` mean: only the total's bucket. */
@@ -98,13 +103,20 @@ export function checkCall(
   signal: unknown,
   what = 'the second argument of take',
 ): void {
-  const aborts = (signal as AbortSignal | undefined)?.throwIfAborted;
   if (typeof take === 'object' && take !== null) {
-    if (signal === undefined || typeof aborts === 'function') return;
+    if (signal === undefined || isSignal(signal)) return;
     throw wrongCall('signal', signal, 'the `signal` of an AbortController');
   }
   throw wrongCall(what, take, 'an object, or leave it out');
 }
+
+/** All of it that is used, so that none of it is missed when a place is held already. */
+function isSignal(value: unknown): boolean {
+  const { throwIfAborted, addEventListener, removeEventListener } = (value ?? {}) as AbortSignal;
+  return [throwIfAborted, addEventListener, removeEventListener].every(isFunction);
+}
+
+const isFunction = (value: unknown) => typeof value === 'function';
 
 /** Bounds what one call holds in memory; more come in several. */
 const MOST_WISHES = 10_000;

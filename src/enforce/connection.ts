@@ -33,7 +33,7 @@ export function openConnection(
   if (own !== undefined) checkOwn(own, options.deadlineMs ?? DEFAULT_DEADLINE_MS, warn);
   const place = own === undefined ? placeOf(options.url, warn) : null;
   const redis = own ?? share(place!);
-  redis.setMaxListeners(redis.getMaxListeners() + LISTENERS);
+  changeListeners(redis, LISTENERS);
   redis.on('error', ignoreFault);
   let held = true;
   return {
@@ -41,11 +41,17 @@ export function openConnection(
     release() {
       if (!held) return;
       held = false;
-      redis.setMaxListeners(Math.max(1, redis.getMaxListeners() - LISTENERS));
+      changeListeners(redis, -LISTENERS);
       if (own !== undefined) redis.off('error', ignoreFault);
       else unshare(place!);
     },
   };
+}
+
+/** 0 is a caller's word for any number. */
+function changeListeners(redis: RedisClient, by: number): void {
+  const most = redis.getMaxListeners();
+  if (most > 0) redis.setMaxListeners(Math.max(1, most + by));
 }
 
 /** A URL, or the data folder in which a private Redis is, or will be once `flyball run` has started. */

@@ -70,7 +70,14 @@ export function createDecider(options: DeciderOptions): Decider {
     if (place !== 'stale') return decideAt(place, wish, startedMs);
     return places
       .reserveLate(startedMs, wish.onRedisError)
-      .then((late) => decideAt(late, wish, startedMs));
+      .then((late) => decideLate(late, wish, startedMs));
+  }
+
+  /** The signal may have said stop while the place was asked for: nothing has been taken yet. */
+  function decideLate(place: Slot | 'full' | 'away', wish: TakeWish, startedMs: number) {
+    if (wish.signal?.aborted !== true) return decideAt(place, wish, startedMs);
+    if (typeof place === 'object') inFlight.release(place);
+    throw wish.signal.reason;
   }
 
   function decideAt(

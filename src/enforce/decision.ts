@@ -178,9 +178,9 @@ export class Decision implements TakeDecision {
         `outcome is ${show(outcome)}. Use 'ok', 'failed', 'timed_out' or 'cancelled'.`,
       );
     }
-    this.#ended = true;
     let all = info;
     if (this.#info !== undefined) all = info ? { ...info, ...this.#info } : this.#info;
+    this.#ended = true;
     finish(outcome, all, this.generation, this.#startedMs, this.#slot, this);
   }
 

@@ -1,5 +1,7 @@
 /** How many requests wait for a pool connection, as the service reports it. Stage: enforce. */
 
+/** More than that is no queue, and a sum must stay a whole number. */
+const MOST = 1e9;
 /** A gauge nobody renewed for this long is unknown, not old news. */
 const LIFE_MS = 5_000;
 
@@ -18,7 +20,7 @@ export function createPoolGauge(): PoolGauge {
   let source: (() => number) | null = null;
 
   function see(waiting: number, nowMs: number) {
-    if (!(waiting >= 0 && waiting < Number.POSITIVE_INFINITY)) return;
+    if (typeof waiting !== 'number' || !(waiting >= 0 && waiting <= MOST)) return;
     sum += waiting;
     count += 1;
     last = waiting;

@@ -42,6 +42,18 @@ function countOutcome(into: Outcomes, good: boolean, code: string | undefined): 
   if (code !== undefined) into.codes.of(code).n += 1;
 }
 
+/** A database wait above a day is no measurement, and a sum must stay a number. */
+const LONGEST_WAIT_MS = 86_400_000;
+/** As many characters of a name as telemetry keeps. */
+const NAME_LENGTH = 64;
+
+/** Callers hand on whatever an error carries: `code: 500`, null, a text of any length. */
+function nameOf(name: unknown): string | undefined {
+  if (typeof name === 'string')
+    return name.length > NAME_LENGTH ? name.slice(0, NAME_LENGTH) : name;
+  return typeof name === 'number' ? String(name) : undefined;
+}
+
 /** Names become fields only when drained: on a request they are nothing but keys of a map. */
 export function createRecorder(): Recorder {
   let offered = 0;
@@ -94,11 +106,14 @@ export function createRecorder(): Recorder {
       if (!good) failedLatency.add(latencyMs);
       const code = good
         ? undefined
-        : (info?.code ?? (outcome === 'timed_out' ? 'TIMEOUT' : undefined));
+        : (nameOf(info?.code) ?? (outcome === 'timed_out' ? 'TIMEOUT' : undefined));
       countOutcome(generation(id), good, code);
-      if (info === undefined) return;
-      if (info.upstream !== undefined) countOutcome(upstreams.of(info.upstream), good, code);
-      if (info.dbWaitMs !== undefined && info.dbWaitMs >= 0) dbWait.add(info.dbWaitMs);
+      if (info == null) return;
+      const upstream = nameOf(info.upstream);
+      if (upstream !== undefined) countOutcome(upstreams.of(upstream), good, code);
+      const waitMs = info.dbWaitMs;
+      if (typeof waitMs === 'number' && waitMs >= 0 && waitMs <= LONGEST_WAIT_MS)
+        dbWait.add(waitMs);
     },
     drain(add) {
       const put = (field: string, n: number) => {
@@ -140,15 +155,25 @@ export function createRecorder(): Recorder {
 
 /** A failure's code from whatever was thrown: its own, else its name (a DOMException's number says nothing). */
 export function codeOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null | undefined)?.code;
+  const code = fieldOf(error, 'code');
   if (typeof code === 'string' && code !== '') return code;
-  if (error instanceof Error && error.name !== 'Error') return error.name;
+  const name = error instanceof Error ? fieldOf(error, 'name') : undefined;
+  if (typeof name === 'string' && name !== 'Error') return name;
   return typeof code === 'number' ? String(code) : undefined;
 }
 
 /** How a call ended that threw `error`. */
 export function outcomeOf(error: unknown): Outcome {
-  const name = (error as { name?: unknown } | null | undefined)?.name;
+  const name = fieldOf(error, 'name');
   if (name === 'AbortError') return 'cancelled';
   return name === 'TimeoutError' ? 'timed_out' : 'failed';
+}
+
+/** Anything can be thrown, also what throws when it is looked at: the request has ended all the same. */
+function fieldOf(error: unknown, field: 'code' | 'name'): unknown {
+  try {
+    return (error as Record<string, unknown> | null | undefined)?.[field];
+  } catch {
+    return undefined;
+  }
 }

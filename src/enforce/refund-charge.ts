@@ -30,6 +30,11 @@ export function chargeOf(
   return { cost, atUs, atMs: null, terms: reply?.terms, shadow, mark: null, returned: false };
 }
 
+/** It was admitted without asking: there is nothing to give back. */
+export function nothingCharged(): Charge {
+  return { ...plainCharge(), cost: 0 };
+}
+
 export function plainCharge(): Charge {
   return {
     cost: 1,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { FlyballTypeError } from '../errors.js';
 import { ALGORITHMS, type AlgorithmTerms } from '../redis/algorithms.js';
 import type { RefundRequest } from '../redis/refund.js';
-import { MAX_SUBJECT_LENGTH, show } from './arguments.js';
+import { isCost, MAX_SUBJECT_LENGTH, show } from './arguments.js';
 
 const VERSION = 1;
 const MARK_BYTES = 12;
@@ -75,9 +75,7 @@ function tokenOf(parts: unknown[]): RefundToken | null {
     typeof mark === 'string' &&
     MARK.test(mark) &&
     [atUs, epoch, generation, windowMs, cells].every(isCount) &&
-    typeof cost === 'number' &&
-    cost > 0 &&
-    cost <= 1e9 &&
+    isCost(cost) &&
     (subject === null || (typeof subject === 'string' && subject !== '')) &&
     (name === null || algorithm !== undefined) &&
     typeof shadow === 'boolean';

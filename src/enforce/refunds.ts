@@ -42,6 +42,7 @@ export function createRefunds(options: RefundsOptions): Refunds {
     // An exempt subject took what was there: perhaps nothing.
     if (reason === 'off' || reason === 'exempt') return null;
     const { cost, terms, mark, ...when } = decision.charge();
+    if (cost === 0) return null;
     if (terms?.algorithm === 'leaky-bucket') return null;
     const atUs = when.atUs ?? (time.nowMs(when.atMs ?? 0) ?? clock.nowMs()) * 1000;
     // Without params there is no epoch.
@@ -60,6 +61,8 @@ export function createRefunds(options: RefundsOptions): Refunds {
     const request = requestOf(decision);
     if (request === null) return null;
     const charge = decision.charge();
+    // What has gone back goes back once, whoever reads the id later.
+    if (charge.returned) return null;
     charge.mark ??= newMark();
     const marked = { ...request, mark: charge.mark };
     return writeRefundId(name, { request: marked, shadow: charge.shadow });

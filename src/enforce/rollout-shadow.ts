@@ -10,7 +10,7 @@ import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
 import { type Ending, PendingTake, type TakeWish } from './pending-take.js';
 import type { Recorder } from './recorder.js';
-import { type Charge, chargeOf, plainCharge } from './refund-charge.js';
+import { type Charge, chargeOf, nothingCharged, plainCharge } from './refund-charge.js';
 import type { Reach } from './rollout.js';
 import type { Stats } from './stats.js';
 import type { Taker } from './taker.js';
@@ -118,7 +118,8 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Rollout
 
   /** Redis did not answer: what it would have said is not known, so nothing is said against the take. */
   function unknown(wish: TakeWish, nowMs: number): Decision {
-    return build(wish, true, 'ok', 0, 0, view.current ?? NOTHING_KNOWN, nowMs);
+    const basis = view.current ?? NOTHING_KNOWN;
+    return build(wish, true, 'ok', 0, 0, basis, nowMs, nothingCharged());
   }
 
   function build(

@@ -47,7 +47,8 @@ export function createTracing(limiter: string, tracer: TakeTracer | false | unde
     const provider = registered();
     if (provider === null) known = null;
     else if (known?.provider !== provider) {
-      known = { provider, tracer: provider.getTracer('flyball', VERSION) };
+      const found = quietly(() => provider.getTracer('flyball', VERSION));
+      known = found ? { provider, tracer: found } : null;
     }
   }
   look();
@@ -85,22 +86,36 @@ export async function traced<T extends TakeDecision>(
 ): Promise<T> {
   const attributes: Record<string, Attribute> = { 'flyball.limiter': asked.limiter };
   if (asked.cost !== undefined) attributes['flyball.cost'] = asked.cost;
-  const span = tracer.startSpan(`flyball.${name}`, { attributes });
+  const span = quietly(() => tracer.startSpan(`flyball.${name}`, { attributes }));
+  if (!span) return take();
   try {
     const decision = await take();
-    answer(span, decision);
+    quietly(() => answer(span, decision));
     return decision;
   } catch (error) {
-    if (error instanceof FlyballDeniedError) {
-      answer(span, error.decision);
-      throw error;
-    }
-    span.recordException(error instanceof Error ? error : new Error(String(error)));
-    span.setStatus({ code: ERROR });
+    quietly(() => fault(span, error));
     throw error;
   } finally {
-    span.end();
+    quietly(() => span.end());
   }
+}
+
+/** A tracer that throws costs its span: an admitted take would else hold its place for good. */
+function quietly<T>(tell: () => T): T | undefined {
+  try {
+    return tell();
+  } catch {
+    return undefined;
+  }
+}
+
+function fault(span: TakeSpan, error: unknown): void {
+  if (error instanceof FlyballDeniedError) {
+    answer(span, error.decision);
+    return;
+  }
+  span.recordException(error instanceof Error ? error : new Error(String(error)));
+  span.setStatus({ code: ERROR });
 }
 
 function answer(span: TakeSpan, decision: TakeDecision): void {

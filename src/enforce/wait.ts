@@ -101,14 +101,15 @@ export function createWaits(options: WaitsOptions): Waits {
         );
       }
       const startedMs = clock.monotonicMs();
-      if (tooBig(wish)) {
-        const decision = await ask(wish, signal);
-        if (decision.allowed) return decision;
-        if (decision.reason === 'cost_exceeds_capacity')
-          throw new FlyballDeniedError(name, decision);
+      const early = tooBig(wish) ? await ask(wish, signal) : null;
+      if (early?.allowed === false && early.reason === 'cost_exceeds_capacity') {
+        throw new FlyballDeniedError(name, early);
       }
-      signal?.throwIfAborted();
-      const decision = await queue.wait(wish, timeoutMs, signal);
+      if (!early?.allowed) {
+        signal?.throwIfAborted();
+        if (closed) throw closed;
+      }
+      const decision = early?.allowed ? early : await queue.wait(wish, timeoutMs, signal);
       if (decision.delayMs === 0) return decision;
       if (decision.delayMs > timeoutMs - (clock.monotonicMs() - startedMs)) {
         giveBack(decision);

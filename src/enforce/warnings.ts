@@ -38,8 +38,19 @@ export function createWarnings(
     const last = lastMs.get(code);
     if (last !== undefined && nowMs - last < EVERY_MS) return;
     lastMs.set(code, nowMs);
-    tell({ code, message });
+    // Warnings come amid decisions: what a service does with them, now or later, must not keep one from its answer.
+    try {
+      const told = tell({ code, message }) as unknown;
+      if (told instanceof Promise) told.catch((error) => emitFailed(code, error));
+    } catch (error) {
+      emitFailed(code, error);
+    }
   };
+}
+
+function emitFailed(code: string, error: unknown): void {
+  const message = `onWarning threw when it was told of ${code}: ${String((error as Error)?.stack ?? error)}`;
+  emitWarning({ code: 'FLYBALL_W_ON_WARNING', message });
 }
 
 function emitWarning({ code, message }: LimiterWarning): void {

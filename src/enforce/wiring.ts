@@ -37,6 +37,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const resolved = resolveOptions(options);
   const { clock, deadlineMs, name } = resolved;
   const warn = createWarnings(clock, options.onWarning);
+  // Before the connection: a tracer that is none must not leave one open.
+  const tracing = createTracing(name, resolved.tracer);
   const connection = openConnection(options, warn);
   const { redis } = connection;
   const view = createInForceView(resolved);
@@ -50,12 +52,12 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const serviceTime = createServiceTime();
   const pool = createPoolGauge();
   const finder = createKeyFinder(redis, resolved);
-  const tracing = createTracing(name, resolved.tracer);
   const beside = { redis, link: () => link, finder, time, clock, view, processId, warn };
   const samples = createSamples(beside);
   const top = resolved.topSubjects ? createTopSubjects(beside) : null;
   const stats = createStats(samples, top);
   let managed = true;
+  let closed = false;
 
   const onReply: Parameters<typeof createTaker>[0]['onReply'] = (inForce) => {
     const newer = view.see(inForce, clock.monotonicMs());
@@ -70,8 +72,10 @@ export function createWiring(options: LimiterOptions, processId: string) {
         `limiter ${name}: Redis has no params for it; the numbers known here are used. Is \`flyball run\` running with its policy?`,
       );
     }
-    if (newer) waits.changed();
-    if (newer && inFlight.reports) void shares.refresh(clock.monotonicMs() + deadlineMs);
+    // One that has left would join again.
+    if (!newer || closed) return;
+    waits.changed();
+    if (inFlight.reports) void shares.refresh(clock.monotonicMs() + deadlineMs);
   };
   const adopted = createAdoptedTerms({
     name,
@@ -140,8 +144,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
     if (slot) inFlight.release(slot);
     else inFlight.setReports();
     if (outcome !== 'cancelled') serviceTime.add(latencyMs);
-    recorder.outcome(outcome, latencyMs, generation, info);
     refunds.ended(decision, outcome);
+    recorder.outcome(outcome, latencyMs, generation, info);
   };
   const finish = Object.assign(ended, { refunds });
   const flush = createFlush({ ...parts, recorder, inFlight, pool, processId });
@@ -174,8 +178,12 @@ export function createWiring(options: LimiterOptions, processId: string) {
 
   let timer: ReturnType<typeof setTimeout>;
   function nextBeat() {
-    timer = setTimeout(() => void beat(), BEAT_MS);
+    timer = setTimeout(() => void beat().catch(beatFailed), BEAT_MS);
     timer.unref();
+  }
+  /** No part of a beat rejects; should one, the service must not end for it. */
+  function beatFailed(error: Error) {
+    warn('FLYBALL_W_BEAT', `limiter ${name}: ${error?.stack ?? error}. Please report this.`);
   }
   async function beat() {
     nextBeat();
@@ -195,7 +203,6 @@ export function createWiring(options: LimiterOptions, processId: string) {
   // Learns Redis time, numbers and share before the first request needs them.
   void shares.refresh(clock.monotonicMs() + Math.max(deadlineMs, CLOSE_MS));
 
-  let closed = false;
   async function close() {
     closed = true;
     waits.close();

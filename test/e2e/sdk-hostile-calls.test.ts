@@ -1,0 +1,185 @@
+/** Whatever a caller hands in: each take ends, no place in flight is lost, and the service's process lives on. */
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { setParams, until } from '../support/sdk-params.js';
+
+let server: TestRedis;
+let admin: Redis;
+let names = 0;
+const open: Limiter[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  admin = server.client();
+});
+afterAll(() => server.stop());
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+});
+
+function limiter(options: Partial<LimiterOptions> = {}): Limiter {
+  names += 1;
+  const made = createLimiter({
+    name: `hostile${names}`,
+    url: server.url,
+    deadlineMs: 5_000,
+    onWarning: () => {},
+    ...options,
+  });
+  open.push(made);
+  return made;
+}
+
+async function ready(api: Limiter): Promise<Limiter> {
+  await setParams(admin, api, { rate: 0.001, capacity: 1_000, inFlightMax: 100 });
+  await until('Redis decides', async () => (await api.peek()).source === 'redis');
+  return api;
+}
+
+async function left(api: Limiter): Promise<number> {
+  return (await api.peek()).remaining;
+}
+
+/** All fields of all telemetry seconds of a limiter, summed. */
+async function telemetry({ name }: Limiter): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {};
+  for (const key of await admin.keys(`flyball:{${name}}:t:*`)) {
+    for (const [field, n] of Object.entries(await admin.hgetall(key))) {
+      sums[field] = (sums[field] ?? 0) + Number(n);
+    }
+  }
+  return sums;
+}
+
+test('a request may end with anything in its info: its telemetry is sent, and nothing is thrown later', async () => {
+  const api = await ready(limiter());
+  const infos: unknown[] = [
+    { code: 500 },
+    { code: Symbol('x'), upstream: Symbol('y') },
+    { code: {}, upstream: 5, dbWaitMs: Number.POSITIVE_INFINITY },
+    { code: null, upstream: null, dbWaitMs: null },
+    { dbWaitMs: '5' },
+    { dbWaitMs: Number.NaN },
+    { code: 'c'.repeat(1_000_000), upstream: 'u'.repeat(1_000_000) },
+    null,
+    5,
+    'text',
+  ];
+  for (const info of infos) {
+    const decision = await api.take();
+    decision.note(info as never);
+    decision.done('failed', info as never);
+  }
+  api.reportPool(() => 'many' as never);
+  await until('telemetry came', async () => (await telemetry(api)).err === infos.length);
+  const sent = await telemetry(api);
+  expect(sent).toMatchObject({ adm: infos.length, 'c:500': 1, 'ue:5': 1 });
+  expect(Object.keys(sent).every((field) => field.length < 200)).toBe(true);
+  expect(api.stats()).toMatchObject({ telemetryDropped: 0, inFlight: 0 });
+});
+
+test('info that throws when it is read does not keep the place of its request', async () => {
+  const api = await ready(limiter({ completions: true }));
+  const decision = await api.take();
+  decision.note({ code: 'E' });
+  const info = {
+    get upstream(): string {
+      throw new Error('looked at');
+    },
+  };
+  expect(() => decision.done('failed', info)).toThrow('looked at');
+  decision.done('failed');
+  expect(api.stats().inFlight).toBe(0);
+});
+
+test('an error that throws when it is looked at has ended its call all the same', async () => {
+  const api = await ready(limiter());
+  const hostile = {
+    get code(): string {
+      throw new Error('code was read');
+    },
+    get name(): string {
+      throw new Error('name was read');
+    },
+  };
+  const thrown = api.run(null, () => {
+    throw hostile;
+  });
+  await expect(thrown).rejects.toBe(hostile);
+  expect(api.stats().inFlight).toBe(0);
+});
+
+test('I8: what onWarning does with a warning, now or later, keeps no take from its answer', async () => {
+  const later = async () => {
+    throw new Error('later');
+  };
+  const now = () => {
+    throw new Error('now');
+  };
+  for (const onWarning of [now, later, 5 as never]) {
+    const api = await ready(limiter({ onWarning }));
+    const told = new Promise<Error & { code?: string }>((ok) => process.once('warning', ok));
+    const decision = await api.take(null, { cost: 5_000 });
+    expect(decision.reason).toBe('cost_exceeds_capacity');
+    expect(await told).toMatchObject({ code: 'FLYBALL_W_ON_WARNING' });
+  }
+});
+
+test('a signal that is none is told before a place is held', async () => {
+  const api = await ready(limiter({ completions: true }));
+  const signal = { aborted: false, throwIfAborted() {} } as unknown as AbortSignal;
+  await expect(api.take('x', { signal })).rejects.toMatchObject({
+    code: 'FLYBALL_E_ENFORCE_OPTION',
+  });
+  expect(api.stats().inFlight).toBe(0);
+});
+
+test('aborted while its place is asked for: rejected with the reason, nothing taken, nothing held', async () => {
+  const api = await ready(limiter({ exact: true }));
+  const before = await left(api);
+  const stop = new AbortController();
+  const taken = api.take(null, { signal: stop.signal });
+  stop.abort(new Error('gone'));
+  await expect(taken).rejects.toThrow('gone');
+  expect(api.stats().inFlight).toBe(0);
+  expect(await left(api)).toBe(before);
+  await until(
+    'its slot is back',
+    async () => (await admin.zcard(`flyball:{${api.name}}:fs`)) === 0,
+  );
+});
+
+test('a tracer that throws costs its spans, no decision', async () => {
+  const angry = () => {
+    throw new Error('traced');
+  };
+  const span = { setAttribute: angry, recordException: angry, setStatus: angry, end: angry };
+  for (const startSpan of [angry, () => span]) {
+    const api = await ready(limiter({ completions: true, tracer: { startSpan } }));
+    const decision = await api.take();
+    expect(decision.allowed).toBe(true);
+    decision.done();
+    expect(api.stats().inFlight).toBe(0);
+    await expect(api.run(null, angry)).rejects.toThrow('traced');
+  }
+});
+
+test('an option that is wrong is told before a connection is opened or listened to', () => {
+  const redis = server.client();
+  const before = [redis.listenerCount('error'), redis.getMaxListeners()];
+  for (const wrong of [{ tracer: {} }, { rate: Number.NaN }]) {
+    expect(() => limiter({ redis, ...wrong } as never)).toThrow(TypeError);
+  }
+  expect([redis.listenerCount('error'), redis.getMaxListeners()]).toEqual(before);
+});
+
+test("a caller's client without a bound on its listeners keeps none", async () => {
+  const redis = server.client();
+  redis.setMaxListeners(0);
+  const made = Array.from({ length: 20 }, () => limiter({ redis }));
+  expect(redis.getMaxListeners()).toBe(0);
+  await Promise.all(made.map((each) => each.close()));
+  expect(redis.getMaxListeners()).toBe(0);
+});
