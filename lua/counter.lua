@@ -30,6 +30,12 @@ if cells < 1 then return redis.error_reply('FLYBALL_E_CALL_INVALID window is `wi
 local width = math.ceil(window_us / cells)
 local cell = math.floor(now / width)
 
+-- Millionths in one cell; what is no amount is none.
+local function cell_of(stored, i)
+  local n = struct.unpack('<d', stored, 8 * i + 9)
+  return n > 0 and n or 0
+end
+
 local function open_window(key)
   local w = { key = key, used = 0, cells = {} }
   for i = 1, cells + 1 do w.cells[i] = 0 end
@@ -43,19 +49,20 @@ local function open_window(key)
   local shift = cell - newest
   if old_width == width and count == cells + 1 and shift >= 0 then
     for i = 1, count - shift do
-      w.cells[i + shift] = struct.unpack('<d', stored, 8 * i + 9)
+      w.cells[i + shift] = cell_of(stored, i)
       w.used = w.used + w.cells[i + shift]
     end
     return w
   end
-  -- Other cells, or a clock that was set back: what had not left yet counts as taken now.
-  w.ahead = newest * old_width > now
+  -- Other cells, or a clock that was set back: what had not left yet counts as taken now, so even a denial writes it: in
+  -- a window that became shorter it would else deny for as long as the old one.
+  local back = newest * old_width > now
   for i = 1, count do
-    if w.ahead or (newest - i + 1 + count) * old_width > now then
-      w.used = w.used + struct.unpack('<d', stored, 8 * i + 9)
+    if back or (newest - i + 1 + count) * old_width > now then
+      w.used = w.used + cell_of(stored, i)
     end
   end
-  w.cells[1] = w.used
+  w.cells[1], w.ahead = w.used, back or w.used > 0
   return w
 end
 

@@ -29,8 +29,15 @@ local FIRST, LEADING = 5, 3
 --- @include lib/terms.lua
 local MOST, ALL, BEGIN = 10000, 4503599627370496, -9007199254740992 -- sums are kept modulo 2^52
 
+-- What is no entry of ours: its list begins anew.
+local strange
 local function entry(key, index)
-  return struct.unpack('<dd', call('LINDEX', key, index))
+  local text = call('LINDEX', key, index)
+  if #text ~= 16 then
+    strange = true
+    return BEGIN, 0
+  end
+  return struct.unpack('<dd', text)
 end
 
 -- Index of the first entry after `t`.
@@ -50,10 +57,14 @@ local function open_window(key)
     w.fresh = true
     return w
   end
+  strange = false
   w.newest, w.sum = entry(key, w.n - 1)
   w.live = math.max(1, first_after(key, w.n, now - window_us))
   local _, base = entry(key, w.live - 1)
   w.base, w.used = base, (w.sum - base) % ALL
+  if strange or not (w.used >= 0 and w.sum < ALL) then
+    return { key = key, n = 0, used = 0, sum = 0, base = 0, live = 1, keep = 1, fresh = true, strange = true }
+  end
   if w.newest > now then w.ahead, w.keep = true, math.max(1, first_after(key, w.n, now)) end
   return w
 end
@@ -79,6 +90,7 @@ end
 local function save(w)
   local last = struct.pack('<dd', now, w.sum)
   if w.n == 0 then
+    if w.strange then call('LTRIM', w.key, 1, 0) end
     call('RPUSH', w.key, struct.pack('<dd', BEGIN, 0), last)
   elseif w.ahead then -- the clock was set back: what lies ahead counts from now on
     call('LTRIM', w.key, 0, w.keep - 1)

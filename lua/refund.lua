@@ -90,7 +90,9 @@ end
 local function fixed_window(key, r)
   local stop, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')
   stop, used = tonumber(stop), tonumber(used)
-  if not stop or stop <= now or r.at >= stop or r.at < stop - r.window or used < r.micros then return nil end
+  if not stop or stop <= now or r.at >= stop or r.at < stop - r.window or used < r.micros or used > LARGEST then
+    return nil
+  end
   return function()
     call('SET', key, string.format('%.0f %.0f', stop, used - r.micros), 'KEEPTTL')
   end
@@ -102,12 +104,12 @@ local function cell_window(key, r)
   local newest, width = struct.unpack('<dd', stored)
   local cell = math.floor(r.at / width)
   local from = 8 * (newest - cell) + 16
-  if width ~= math.ceil(r.window / r.cells) or cell > newest or from >= #stored
+  if width ~= math.ceil(r.window / r.cells) or newest % 1 ~= 0 or cell > newest or from >= #stored
     or math.floor(now / width) - cell > r.cells or newest * width > now then
     return nil
   end
   local taken = struct.unpack('<d', stored, from + 1)
-  if taken < r.micros then return nil end
+  if not (taken >= r.micros and taken <= LARGEST) then return nil end
   return function()
     local left = struct.pack('<d', taken - r.micros)
     call('SET', key, string.sub(stored, 1, from) .. left .. string.sub(stored, from + 9), 'KEEPTTL')
@@ -117,13 +119,21 @@ end
 -- A log keeps sums, so all entries since the take change: once a call.
 local MOST, ALL = 2000, 4503599627370496
 local earliest, logs = {}, {}
+-- What is no entry of ours: nothing is given back to its list.
+local strange
+local function read_entry(text)
+  if #text == 16 then return struct.unpack('<dd', text) end
+  strange = true
+  return 0, 0
+end
 local function entry(key, index)
-  return struct.unpack('<dd', call('LINDEX', key, index))
+  return read_entry(call('LINDEX', key, index))
 end
 local function open_log(key)
   local log = { from = 1, times = {}, sums = {}, cut = {}, n = 0 }
   logs[key] = log
   local n = call('LLEN', key)
+  strange = false
   if n < 2 or entry(key, n - 1) > now then return log end
   local low, high = math.max(1, n - MOST), n
   for _ = 1, 32 do
@@ -134,7 +144,8 @@ local function open_log(key)
   local _, before = entry(key, low - 1)
   log.from, log.sums[0] = low, before
   local raw = call('LRANGE', key, low, -1)
-  for i = 1, #raw do log.times[i], log.sums[i] = struct.unpack('<dd', raw[i]) end
+  for i = 1, #raw do log.times[i], log.sums[i] = read_entry(raw[i]) end
+  if strange then return log end
   log.n = #raw
   -- Entries before the first that was read are out of reach.
   log.since = low > 1 and entry(key, low - 1) or NONE
@@ -151,7 +162,7 @@ local function log_window(key, r)
   end
   if low > log.n then return nil end
   local cut = log.cut[low] or 0
-  if (log.sums[low] - log.sums[low - 1]) % ALL - cut < r.micros then return nil end
+  if not ((log.sums[low] - log.sums[low - 1]) % ALL - cut >= r.micros) then return nil end
   return function()
     log.cut[low], log.changed = cut + r.micros, true
   end

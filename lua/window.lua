@@ -38,7 +38,7 @@ local function open_window(key)
     return w
   end
   if stop > now then
-    w.used, w.stop = tonumber(used), math.min(stop, now + window_us)
+    w.used, w.stop = math.min(LARGEST, tonumber(used)), math.min(stop, now + window_us)
     w.ahead = w.stop < stop
   elseif stop % window_us ~= 0 and aligned < stop + window_us then
     w.stop = aligned + window_us

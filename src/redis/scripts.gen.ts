@@ -635,7 +635,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: 'f3f7cecc5f69e23850cc71fecb3e91427af9bfd1',
+  sha: 'dd19551ac9b603627674e9bafb35ed6a0772f1b3',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -985,6 +985,10 @@ window_us = window_us * 1000\n\
 if cells < 1 then return redis.error_reply('FLYBALL_E_CALL_INVALID window is `windowMs cells`: ' .. ARGV[5]) end\n\
 local width = math.ceil(window_us / cells)\n\
 local cell = math.floor(now / width)\n\
+local function cell_of(stored, i)\n\
+  local n = struct.unpack('<d', stored, 8 * i + 9)\n\
+  return n > 0 and n or 0\n\
+end\n\
 local function open_window(key)\n\
   local w = { key = key, used = 0, cells = {} }\n\
   for i = 1, cells + 1 do w.cells[i] = 0 end\n\
@@ -998,18 +1002,18 @@ local function open_window(key)\n\
   local shift = cell - newest\n\
   if old_width == width and count == cells + 1 and shift >= 0 then\n\
     for i = 1, count - shift do\n\
-      w.cells[i + shift] = struct.unpack('<d', stored, 8 * i + 9)\n\
+      w.cells[i + shift] = cell_of(stored, i)\n\
       w.used = w.used + w.cells[i + shift]\n\
     end\n\
     return w\n\
   end\n\
-  w.ahead = newest * old_width > now\n\
+  local back = newest * old_width > now\n\
   for i = 1, count do\n\
-    if w.ahead or (newest - i + 1 + count) * old_width > now then\n\
-      w.used = w.used + struct.unpack('<d', stored, 8 * i + 9)\n\
+    if back or (newest - i + 1 + count) * old_width > now then\n\
+      w.used = w.used + cell_of(stored, i)\n\
     end\n\
   end\n\
-  w.cells[1] = w.used\n\
+  w.cells[1], w.ahead = w.used, back or w.used > 0\n\
   return w\n\
 end\n\
 local function charge(w, micros)\n\
@@ -2583,7 +2587,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: '9914464029f53f0840fff693782ea1e047d2a085',
+  sha: 'a6759cd414c236993908f1c0ab167f738b243716',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2931,8 +2935,14 @@ if not window_us or window_us < 1 or window_us > LONGEST_MS or cells > 1000 then
 end\n\
 window_us = window_us * 1000\n\
 local MOST, ALL, BEGIN = 10000, 4503599627370496, -9007199254740992\n\
+local strange\n\
 local function entry(key, index)\n\
-  return struct.unpack('<dd', call('LINDEX', key, index))\n\
+  local text = call('LINDEX', key, index)\n\
+  if #text ~= 16 then\n\
+    strange = true\n\
+    return BEGIN, 0\n\
+  end\n\
+  return struct.unpack('<dd', text)\n\
 end\n\
 local function first_after(key, n, t)\n\
   local low, high = 0, n\n\
@@ -2949,10 +2959,14 @@ local function open_window(key)\n\
     w.fresh = true\n\
     return w\n\
   end\n\
+  strange = false\n\
   w.newest, w.sum = entry(key, w.n - 1)\n\
   w.live = math.max(1, first_after(key, w.n, now - window_us))\n\
   local _, base = entry(key, w.live - 1)\n\
   w.base, w.used = base, (w.sum - base) % ALL\n\
+  if strange or not (w.used >= 0 and w.sum < ALL) then\n\
+    return { key = key, n = 0, used = 0, sum = 0, base = 0, live = 1, keep = 1, fresh = true, strange = true }\n\
+  end\n\
   if w.newest > now then w.ahead, w.keep = true, math.max(1, first_after(key, w.n, now)) end\n\
   return w\n\
 end\n\
@@ -2974,6 +2988,7 @@ end\n\
 local function save(w)\n\
   local last = struct.pack('<dd', now, w.sum)\n\
   if w.n == 0 then\n\
+    if w.strange then call('LTRIM', w.key, 1, 0) end\n\
     call('RPUSH', w.key, struct.pack('<dd', BEGIN, 0), last)\n\
   elseif w.ahead then\n\
     call('LTRIM', w.key, 0, w.keep - 1)\n\
@@ -4708,7 +4723,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '7f836aec46f9f8c273798a7de8a2ab9ae481797b',
+  sha: '56cbae98d955b33cb089536dde1dd335dc677609',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5048,7 +5063,9 @@ end\n\
 local function fixed_window(key, r)\n\
   local stop, used = string.match(call('GET', key) or '', '^(%d+) (%d+)$')\n\
   stop, used = tonumber(stop), tonumber(used)\n\
-  if not stop or stop <= now or r.at >= stop or r.at < stop - r.window or used < r.micros then return nil end\n\
+  if not stop or stop <= now or r.at >= stop or r.at < stop - r.window or used < r.micros or used > LARGEST then\n\
+    return nil\n\
+  end\n\
   return function()\n\
     call('SET', key, string.format('%.0f %.0f', stop, used - r.micros), 'KEEPTTL')\n\
   end\n\
@@ -5059,12 +5076,12 @@ local function cell_window(key, r)\n\
   local newest, width = struct.unpack('<dd', stored)\n\
   local cell = math.floor(r.at / width)\n\
   local from = 8 * (newest - cell) + 16\n\
-  if width ~= math.ceil(r.window / r.cells) or cell > newest or from >= #stored\n\
+  if width ~= math.ceil(r.window / r.cells) or newest % 1 ~= 0 or cell > newest or from >= #stored\n\
     or math.floor(now / width) - cell > r.cells or newest * width > now then\n\
     return nil\n\
   end\n\
   local taken = struct.unpack('<d', stored, from + 1)\n\
-  if taken < r.micros then return nil end\n\
+  if not (taken >= r.micros and taken <= LARGEST) then return nil end\n\
   return function()\n\
     local left = struct.pack('<d', taken - r.micros)\n\
     call('SET', key, string.sub(stored, 1, from) .. left .. string.sub(stored, from + 9), 'KEEPTTL')\n\
@@ -5072,13 +5089,20 @@ local function cell_window(key, r)\n\
 end\n\
 local MOST, ALL = 2000, 4503599627370496\n\
 local earliest, logs = {}, {}\n\
+local strange\n\
+local function read_entry(text)\n\
+  if #text == 16 then return struct.unpack('<dd', text) end\n\
+  strange = true\n\
+  return 0, 0\n\
+end\n\
 local function entry(key, index)\n\
-  return struct.unpack('<dd', call('LINDEX', key, index))\n\
+  return read_entry(call('LINDEX', key, index))\n\
 end\n\
 local function open_log(key)\n\
   local log = { from = 1, times = {}, sums = {}, cut = {}, n = 0 }\n\
   logs[key] = log\n\
   local n = call('LLEN', key)\n\
+  strange = false\n\
   if n < 2 or entry(key, n - 1) > now then return log end\n\
   local low, high = math.max(1, n - MOST), n\n\
   for _ = 1, 32 do\n\
@@ -5089,7 +5113,8 @@ local function open_log(key)\n\
   local _, before = entry(key, low - 1)\n\
   log.from, log.sums[0] = low, before\n\
   local raw = call('LRANGE', key, low, -1)\n\
-  for i = 1, #raw do log.times[i], log.sums[i] = struct.unpack('<dd', raw[i]) end\n\
+  for i = 1, #raw do log.times[i], log.sums[i] = read_entry(raw[i]) end\n\
+  if strange then return log end\n\
   log.n = #raw\n\
   log.since = low > 1 and entry(key, low - 1) or NONE\n\
   return log\n\
@@ -5105,7 +5130,7 @@ local function log_window(key, r)\n\
   end\n\
   if low > log.n then return nil end\n\
   local cut = log.cut[low] or 0\n\
-  if (log.sums[low] - log.sums[low - 1]) % ALL - cut < r.micros then return nil end\n\
+  if not ((log.sums[low] - log.sums[low - 1]) % ALL - cut >= r.micros) then return nil end\n\
   return function()\n\
     log.cut[low], log.changed = cut + r.micros, true\n\
   end\n\
@@ -7262,7 +7287,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: 'fa70ad884a57086d81c68f0fd9b3ebef06e4dbd6',
+  sha: 'a908a4eb8b3be69906f06b1cd319b765bda3fecc',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7619,7 +7644,7 @@ local function open_window(key)\n\
     return w\n\
   end\n\
   if stop > now then\n\
-    w.used, w.stop = tonumber(used), math.min(stop, now + window_us)\n\
+    w.used, w.stop = math.min(LARGEST, tonumber(used)), math.min(stop, now + window_us)\n\
     w.ahead = w.stop < stop\n\
   elseif stop % window_us ~= 0 and aligned < stop + window_us then\n\
     w.stop = aligned + window_us\n\

@@ -183,3 +183,23 @@ describe('a write that cannot be undone fails nowhere after it has begun', () =>
     },
   );
 });
+
+test.each([
+  ['sliding-log', 0],
+  ['sliding-counter', 6],
+  ['fixed-window', 0],
+] as const)(
+  '%s: a window that became shorter denies for no longer than its new length',
+  async (algorithm, cells) => {
+    const made = await limiter({ rate: 1, capacity: 1000, subjectRate: -1, subjectCapacity: 0 });
+    const day = { algorithm, windowMs: 86_400_000, cells };
+    expect(passed((await made.call(many(500, null), T0, { terms: day })).answers)).toBe(500);
+    const short = { terms: { algorithm, windowMs: 60_000, cells } };
+    for (let at = 61; at < 300; at += 20) {
+      const { answers } = await made.call(many(1, null), T0 + at * S, short);
+      const wait = answers[0]!.retryAfterMs;
+      expect(wait !== null && wait <= 80_000).toBe(true);
+    }
+    expect(passed((await made.call(many(1, null), T0 + 300 * S, short)).answers)).toBe(1);
+  },
+);
