@@ -26,8 +26,11 @@ const FILES: readonly CommandFile[] = [
   { names: ['pin', 'release'], load: () => import('./pin.js') },
   { names: ['freeze', 'thaw'], load: () => import('./freeze.js') },
   { names: ['rollout'], load: () => import('./rollout.js') },
+  { names: ['tune'], load: () => import('./tune.js') },
+  { names: ['size'], load: () => import('./size.js') },
   { names: ['trip', 'reset'], load: () => import('./trip.js') },
   { names: ['subject'], load: () => import('./subject.js') },
+  { names: ['backtest'], load: () => import('./backtest.js') },
   { names: ['functions'], load: () => import('./functions.js') },
   { names: ['doctor'], load: () => import('./doctor.js') },
 ];

@@ -27,6 +27,8 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'freeze',
     'thaw',
     'rollout',
+    'tune',
+    'size',
     'trip',
     'reset',
     'subject',
