@@ -21,6 +21,9 @@ export const TUNING = {
   aim: 0.7,
   aimMost: 0.95,
   calm: 0.1,
+  /** Multiples of the setpoint: above `grave` it drains, below `mild` a rate that did not bind only comes down to the load. */
+  grave: 1,
+  mild: 1.5,
   /** curve(0), and the seconds to its plateau. */
   returnTo: 0.92,
   plateau: 20,
@@ -124,8 +127,19 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
     if (drained) {
       episode = judge(episode, start.rate, overload.z, measured);
     }
-    const grave = overload.z > 0;
-    if (drained && (episode.futile === 0 || grave)) {
+    const grave = overload.z > Math.log(TUNING.grave);
+    // A rate that did not bind is not what is too much: stay where the load is, and see.
+    const load = measured * (1 + 2 / Math.sqrt(Math.max(1, traffic.answers)));
+    const mild = !binds && !draining && overload.z < Math.log(TUNING.mild);
+    if (drained && mild) {
+      rate = Math.min(rate, load);
+      if (rate < start.rate) {
+        good = Math.min(Math.max(good, start.rate), rate);
+        t = 0;
+        sinceCutMs = 0;
+        reason = 'law_cut';
+      }
+    } else if (drained && (episode.futile === 0 || grave)) {
       const soon = sinceCutMs < TUNING.relapseMs;
       episode = afterCut(episode, sinceCutMs, start.rate, overload.z, measured);
       if (!draining)
