@@ -1,4 +1,4 @@
-/** The pure pipeline as a public surface: estimate → step → guard, for tests, simulations and tools. All stages. */
+/** The pure pipeline and the simulator as a public surface, for tests, simulations and tools. All stages. */
 export { type Bounds, boundsOf, capacityFor } from './decide/bounds.js';
 export { BREAKER_TABLE, type BreakerEvent, transition } from './decide/breaker.js';
 export { enforcedNumbers } from './decide/enforced.js';
@@ -23,6 +23,12 @@ export {
   type Estimates,
   estimate,
 } from './estimate/estimate.js';
+export {
+  expectSim,
+  type SimExpectation,
+  type SimMatchers,
+  type SimSubject,
+} from './expect-sim.js';
 export { guard } from './guard/guard.js';
 export { turn } from './guard/turn.js';
 export { type ParseResult, parsePolicy, resolvePolicy } from './policy/parse.js';
@@ -34,3 +40,6 @@ export type {
   TelemetryReading,
   ValueReading,
 } from './sense/readings.js';
+export type { Plant } from './sim/compare.js';
+export { type Fit, fitPlant, type HistoryPoint, type NoFit } from './sim/fit.js';
+export { SCENARIOS, type ScenarioName } from './sim/scenarios.js';

@@ -13,8 +13,8 @@ const NEVER_BINDS = 1e9;
 const WASTE = 0.5;
 /** A phase is judged with the seconds after it, so that it leaves no queue behind. */
 const AFTER_S = 10;
-/** Of all that is offered: nothing can be much better, so no further limit is tried. */
-const ALL = 0.998;
+/** Where nothing is denied and so much of all is good, nothing can be much better: no further limit is tried. */
+const ALL = 0.98;
 
 export interface Best {
   seconds: Second[];
@@ -49,11 +49,18 @@ interface Tried {
   worth: number;
   within: number;
   offered: number;
+  denied: number;
   /** The plant at the end of the phase. */
   end: Plant;
 }
 
-/** `candidates` from the tightest to the widest: every second one is tried, then what lies beside the best. */
+/** Where the search begins: in the middle, where most phases have their best. */
+const FIRST = 4;
+/** A candidate is given up when so much more than the best seen in each second to come would not save it. */
+const HOPE = 1.05;
+const LOOK_S = 5;
+
+/** `candidates` from the tightest to the widest: those two beside the best are tried, then those one beside it. */
 function search(
   options: RunOptions,
   candidates: readonly Limits[],
@@ -66,42 +73,75 @@ function search(
     const fromS = scenario.phases[k]!;
     const toS = scenario.phases[k + 1] ?? scenario.durationS;
     const untilS = Math.min(scenario.durationS, toS + AFTER_S);
-    const tried: (Tried | undefined)[] = candidates.map(() => undefined);
-    let best = -1;
+    const tried = new Set<number>();
+    /** The most that any has made of each second. */
+    const most: number[] = [];
+    let best: Tried | undefined;
+    let bestAt = FIRST;
+    /** Wider than what has denied nothing makes no difference. */
+    let widest = candidates.length - 1;
+    /** True: nothing can be better. */
     const attempt = (i: number): boolean => {
-      if (i < 0 || i >= candidates.length || tried[i] !== undefined) return false;
-      const result = tryOut(trunk, candidates[i]!, toS, untilS);
-      tried[i] = result;
-      if (best < 0 || result.worth > tried[best]!.worth) best = i;
-      return result.worth >= ALL * result.offered;
+      if (i < 0 || i > widest || tried.has(i)) return false;
+      tried.add(i);
+      const result = tryOut(trunk, candidates[i]!, { fromS, toS, untilS }, most, best?.worth);
+      if (result?.denied === 0) widest = Math.min(widest, i);
+      if (result === null || (best !== undefined && result.worth <= best.worth)) return false;
+      best = result;
+      bestAt = i;
+      return result.denied === 0 && result.worth >= ALL * result.offered;
     };
-    let done = false;
-    for (let i = candidates.length - 2; i >= 0 && !done; i -= 2) done = attempt(i);
-    if (!done && !attempt(best + 1)) attempt(best - 1);
-    const chosen = tried[best]!;
-    trunk = chosen.end;
-    worth += chosen.within;
-    plan.push({ fromS, ...chosen.limits });
+    const beside = (by: number) => {
+      const from = bestAt;
+      return attempt(from + by) || attempt(from - by);
+    };
+    attempt(FIRST) || beside(2) || beside(2) || beside(1);
+    trunk = best!.end;
+    worth += best!.within;
+    plan.push({ fromS, ...best!.limits });
   }
   return { plan, worth };
 }
 
-function tryOut(trunk: Plant, limits: Limits, toS: number, untilS: number): Tried {
-  const plant = trunk.fork();
+/** Null: given up, as it cannot come near the best so far. */
+function tryOut(
+  trunk: Plant,
+  limits: Limits,
+  { fromS, toS, untilS }: { fromS: number; toS: number; untilS: number },
+  most: number[],
+  toBeat: number | undefined,
+): Tried | null {
+  let plant = trunk.fork();
   plant.enforce(enforcedOf(limits));
-  plant.run(1000 * toS);
-  const within = value(plant.seconds);
-  const end = plant.fork();
-  plant.run(1000 * untilS);
-  const offered = plant.seconds.reduce((sum, second) => sum + second.offered, 0);
-  return { limits, worth: value(plant.seconds), within, offered, end };
+  let worth = 0;
+  let within = 0;
+  let offered = 0;
+  let denied = 0;
+  let end = plant;
+  for (let s = fromS; s < untilS; ) {
+    const nextS = Math.min(s < toS ? toS : untilS, s + LOOK_S);
+    plant.run(1000 * nextS);
+    plant.seconds.splice(0).forEach((second, i) => {
+      const of = worthOf(second);
+      worth += of;
+      offered += second.offered;
+      denied += second.denied;
+      most[s + i - fromS] = Math.max(of, most[s + i - fromS] ?? 0);
+    });
+    s = nextS;
+    if (s === toS) {
+      within = worth;
+      end = plant;
+      plant = plant.fork();
+    }
+    const hope = most.slice(s - fromS).reduce((sum, of) => sum + of, 0);
+    if (toBeat !== undefined && worth + HOPE * hope < toBeat) return null;
+  }
+  return { limits, worth, within, offered, denied, end };
 }
 
-function value(seconds: readonly Second[]): number {
-  return seconds.reduce(
-    (sum, { good, late, timedOut }) => sum + good - WASTE * (late + timedOut),
-    0,
-  );
+function worthOf({ good, late, timedOut }: Second): number {
+  return good - WASTE * (late + timedOut);
 }
 
 function enforcedOf({ rate, inFlightMax }: Limits): Enforced {

@@ -52,8 +52,8 @@ export function defaultPlant(policy: Policy): Plant {
 }
 
 export interface Contest {
-  /** Runs one of them; the best constant is searched once and kept. */
-  run(contender: Contender): Result;
+  /** Runs one of them, of this policy or of another with the same objective; the best is searched once and kept. */
+  run(contender: Contender, of?: Policy): Result;
 }
 
 /** Plant, load and seed of one scenario, ready for whoever is to be compared. Pure. */
@@ -70,12 +70,13 @@ export function contest(policy: Policy, plant: Plant, scenario: Scenario, seed: 
   };
   let best: Second[] | undefined;
   return {
-    run(contender) {
+    run(contender, of = policy) {
       best ??= bestConstant(options).seconds;
       const changes: Change[] = [];
-      const controller = controllerOf(contender, policy, (change) => changes.push(change));
-      const seconds = controller === null ? best : runScenario(options, controller);
-      const score = scoreRun(policy, scenario, seconds, best, changes, capacityPerSecond);
+      const controller = controllerOf(contender, of, (change) => changes.push(change));
+      const seconds =
+        controller === null ? best : runScenario({ ...options, policy: of }, controller);
+      const score = scoreRun(of, scenario, seconds, best, changes, capacityPerSecond);
       return { score, seconds, changes };
     },
   };
@@ -89,7 +90,7 @@ export function compare(
   seed: number,
 ): Comparison {
   const { run } = contest(policy, plant, scenario, seed);
-  const results = Object.fromEntries(CONTENDERS.map((contender) => [contender, run(contender)]));
+  const results = Object.fromEntries(CONTENDERS.map((each) => [each, run(each)]));
   return { scenario, seed, results: results as Comparison['results'] };
 }
 

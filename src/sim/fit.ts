@@ -58,6 +58,8 @@ const LEAST_IN_FLIGHT = 2;
 const LEAST_QUALITY = 0.5;
 /** Residuals beyond so many median deviations are outliers. */
 const OUTLIER = 6;
+/** More of them than this share are no outliers. */
+const MOST_OUTLIERS = 0.2;
 const DEFAULT_CV = 0.8;
 
 /**
@@ -141,7 +143,8 @@ function withoutOutliers(loads: readonly Load[], curve: Curve): readonly Load[] 
     Math.abs(Math.log(meanMs / timeAt(curve, inFlight))),
   );
   const limit = OUTLIER * Math.max(0.01, quantile(residuals, 0.5));
-  return loads.filter((_, i) => residuals[i]! <= limit);
+  const kept = loads.filter((_, i) => residuals[i]! <= limit);
+  return kept.length < (1 - MOST_OUTLIERS) * loads.length ? loads : kept;
 }
 
 function explained(loads: readonly Load[], curve: Curve): number {
