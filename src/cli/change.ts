@@ -11,12 +11,12 @@ import {
 } from '../actuate/verbs/plan.js';
 import { EXIT } from '../errors.js';
 import type { LimiterAddress } from '../redis/keys.js';
-import { isPartial, parseRollout } from '../redis/rollout.js';
 import { parseSpan } from './options.js';
 import { type CliIo, UsageError } from './output.js';
 import { preview } from './preview.js';
 import { findLimiter, type Session, withRedis } from './session.js';
-import { clean, span } from './text.js';
+import { clean } from './text.js';
+import { undoHint } from './undo.js';
 
 export interface ChangeFlags {
   dryRun?: boolean;
@@ -148,26 +148,4 @@ function tell(io: CliIo, limiter: string, outcome: VerbOutcome): void {
 /** What was said of the subject, and what is; null: nothing. */
 function told({ detail }: VerbPlan): { was: unknown; is: unknown } {
   return { was: detail.was ?? null, is: detail.is ?? null };
-}
-
-function undoHint(plan: VerbPlan, facts: Facts, limiter: string): string {
-  const until = plan.detail.until;
-  const left =
-    typeof until === 'number' && until > 0 ? ` (else in ${span(until - facts.nowMs)})` : '';
-  if (plan.reason === 'pin' || plan.reason === 'rollback')
-    return `flyball release ${limiter} hands it back to the autopilot${left}.`;
-  if (plan.override?.to) {
-    const name = clean(plan.override.subject.slice(0, 100));
-    return `flyball subject ${limiter} ${name} --clear ends it${left}.`;
-  }
-  if (plan.reason === 'freeze') return `flyball thaw ${limiter} ends it${left}.`;
-  if (plan.reason === 'rollout') return rolloutHint(facts, limiter);
-  if (plan.reason === 'trip') return `flyball reset ${limiter} ends it${left}.`;
-  return '';
-}
-
-function rolloutHint({ params }: Facts, limiter: string): string {
-  const before = parseRollout(params.rollout);
-  const step = isPartial(before) ? `--percent ${before.percent}` : '--done';
-  return `flyball rollout ${limiter} ${step} goes back; flyball rollout ${limiter} --release gives it back to the policy.`;
 }

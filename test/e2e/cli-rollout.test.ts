@@ -101,6 +101,32 @@ test('it asks, showing now → then and what to know; no writes nothing', async 
   expect(yes.stderr).toMatch(/flyball rollout checkout --done goes back/);
 });
 
+test('the way back that a step tells brings back the names, the drops and the kind of share', async () => {
+  await adopted({ rollout: { percent: 10, subjects: ['user:42', 'it’s $(me)'] } }, 'recommend');
+  const before = await rolloutNow();
+  const told = async (args: string) =>
+    /^flyball (rollout checkout .+) goes back;/m.exec((await run(`${args} --yes`)).stderr)![1]!;
+  const all = await told('rollout checkout --percent 100');
+  expect(all).toBe("rollout checkout --percent 10 --subject user:42 'it’s $(me)'");
+  await cli(
+    ['rollout', 'checkout', '--percent', '10', '--subject', 'user:42', 'it’s $(me)', '-y'],
+    {
+      env: { FLYBALL_REDIS_URL: server.url },
+    },
+  );
+  const { over: _, ...same } = JSON.parse(await rolloutNow());
+  expect(same).toEqual(JSON.parse(before));
+  const other = await told('rollout checkout --subject user:7 --by request');
+  expect(other).toBe('rollout checkout --percent 10 --by subject --drop user:7');
+  await run(`${other} --yes`);
+  const { over: __, ...again } = JSON.parse(await rolloutNow());
+  expect(again).toEqual(JSON.parse(before));
+  const { stderr } = await run('rollout checkout --percent 5 --dry-run');
+  expect(stderr + (await run('rollout checkout --percent 5 --dry-run')).stdout).toMatch(
+    /The total rate counts and binds only whom it is enforced for/,
+  );
+});
+
 test('another person’s step in between: they are asked again', async () => {
   await adopted({}, 'recommend');
   const shown: string[] = [];

@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
+import { shellWord } from '../../src/cli/undo.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { parseOverride } from '../../src/redis/subject-override.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
@@ -110,6 +111,21 @@ test('what is over is not listed', async () => {
   expect(json.overrides.map((each: { subject: string }) => each.subject)).toEqual(['user:1']);
   expect(await run('subject checkout old --clear --yes')).toMatchObject({ code: 0 });
   expect((await mustRead(redis, checkout)).revision).toBe(2);
+});
+
+test('the way back is told of a clear and of what takes the place of something, as one word of a shell', async () => {
+  await run('subject checkout user:1 --capacity 500 --rate 20 --for 2h --yes');
+  const blocked = await run('subject checkout user:1 --block --hold --yes');
+  const back = 'flyball subject checkout user:1 --capacity 500 --rate 20 --for 120m brings back';
+  expect(blocked.stderr).toContain(`--clear ends it. ${back} what was said before.`);
+  const cleared = await run('subject checkout user:1 --clear --yes');
+  expect(cleared.stderr).toContain('flyball subject checkout user:1 --block --hold brings back');
+  expect(shellWord("it's $(me)")).toBe("'it'\\''s $(me)'");
+  expect([shellWord('user:42'), shellWord('-x'), shellWord('a\x1bb')]).toEqual([
+    'user:42',
+    "'-x'",
+    null,
+  ]);
 });
 
 test('clear takes it back; said twice, the entry says what was before', async () => {

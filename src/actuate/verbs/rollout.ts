@@ -104,9 +104,12 @@ function notesOf(now: Rollout | null, then: Rollout | null, { params }: Facts): 
   } else if (then.percent < now.percent) {
     notes.push('Lowered: some that are enforced now are admitted from now on.');
   }
-  const cap = params.inFlightMax > 0 ? ' and the in-flight cap' : '';
+  const total =
+    params.inFlightMax > 0
+      ? 'The total rate and the in-flight cap count and bind'
+      : 'The total rate counts and binds';
   notes.push(
-    `The total rate${cap} count and bind only whom it is enforced for. The others have the shadow's buckets, and are all admitted.`,
+    `${total} only whom it is enforced for. The others have the shadow's buckets, and are all admitted.`,
   );
   if (mode === 'auto') {
     notes.push('Mode auto: the law sees what all requests do, and moves limits that bind a part.');
