@@ -1,6 +1,5 @@
 /** The SDK: a named limiter whose numbers live in Redis; takes, counts in flight, reports how requests ended. Stage: enforce. */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { FlyballError } from '../errors.js';
 import type { FallbackNumbers, InForce } from '../redis/calls.js';
 import type { Mode } from '../redis/params.js';
@@ -19,6 +18,7 @@ import { FlyballDeniedError, type TakeDecision } from './decision.js';
 import { keepParts } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
 import type { OutcomeOptions, OutcomeResult } from './outcomes.js';
+import { paced } from './pacing.js';
 import type { TakeWish } from './pending-take.js';
 import { codeOf, outcomeOf } from './recorder.js';
 import type { Refund } from './refund-answer.js';
@@ -151,10 +151,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       inFlight.setReports();
       const decision = await take(subject, options);
       if (!decision.allowed) throw new FlyballDeniedError(resolved.name, decision);
+      await paced(decision, options?.signal);
       try {
-        if (decision.delayMs > 0) {
-          await delay(decision.delayMs, undefined, { signal: options?.signal });
-        }
         const result = await fn(decision);
         decision.done('ok');
         return result;

@@ -1,13 +1,14 @@
 /** A call to an upstream behind a limiter and a local breaker, with a time limit; how it ended is reported. Stage: enforce. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { FlyballError, FlyballTypeError } from '../errors.js';
 import type { Priority } from '../redis/calls.js';
+import { onAbort } from './abort.js';
 import { checkDuration, checkFunction } from './arguments.js';
 import { Decision, FlyballDeniedError, type TakeDecision } from './decision.js';
 import { checkKnown } from './known-options.js';
 import { createLimiter, type Limiter } from './limiter.js';
 import { partsOf } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
+import { after, pause } from './pacing.js';
 import { type CircuitState, createCircuit } from './protect-circuit.js';
 import { type BreakerOptions, resolveBreaker } from './protect-options.js';
 import { codeOf, type Outcome, outcomeOf } from './recorder.js';
@@ -134,7 +135,7 @@ export function protect<Args extends unknown[], T>(
     let outcome: Outcome = 'cancelled';
     let code: string | undefined;
     try {
-      if (decision.delayMs > 0) await delay(decision.delayMs, undefined, { signal });
+      if (decision.delayMs > 0) await pause(decision.delayMs, signal);
       signal?.throwIfAborted();
       const result = await withinTime(decision, signal, args);
       outcome = 'ok';
@@ -167,21 +168,23 @@ export function protect<Args extends unknown[], T>(
   ): Promise<T> {
     return new Promise((ok, no) => {
       const stop = new AbortController();
+      // Once it is over nothing waits for a call that never ends.
+      const over = () => {
+        cancel();
+        leave?.();
+      };
       const end = (reason: unknown) => {
+        over();
         no(reason);
         stop.abort(reason);
       };
-      const gone = () => end(signal!.reason);
-      const timer = setTimeout(() => end(new TimeOver(name, timeoutMs)), timeoutMs);
-      signal?.addEventListener('abort', gone, { once: true });
+      const cancel = after(timeoutMs, () => end(new TimeOver(name, timeoutMs)));
+      const leave = signal && onAbort(signal, () => end(signal.reason));
       const call = { signal: stop.signal, decision };
       Promise.resolve()
         .then(() => fn(call, ...args))
         .then(ok, no)
-        .finally(() => {
-          clearTimeout(timer);
-          signal?.removeEventListener('abort', gone);
-        });
+        .finally(over);
     });
   }
 

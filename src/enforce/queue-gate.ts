@@ -1,11 +1,11 @@
 /** For consumers of a queue: process this job now, or give it back for n ms. Stage: enforce. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Priority } from '../redis/calls.js';
 import { checkCost, checkDuration } from './arguments.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
 import { checkKnown } from './known-options.js';
 import type { Limiter } from './limiter.js';
 import { partsOf } from './limiter-parts.js';
+import { paced } from './pacing.js';
 import type { TakeOptions } from './take-options.js';
 
 export interface QueueGateOptions {
@@ -90,14 +90,4 @@ export function createQueueGate(limiter: Limiter, options: QueueGateOptions = {}
       return { action: 'delay', delayMs: delayOf(decision, tokens, priority), decision };
     },
   };
-}
-
-/** Until a leaky bucket lets it proceed; who leaves before gives its tokens back. */
-async function paced(decision: TakeDecision, signal: AbortSignal | undefined): Promise<void> {
-  if (decision.delayMs === 0) return;
-  await delay(decision.delayMs, undefined, { signal }).catch((error: unknown) => {
-    void decision.refund();
-    decision.done('cancelled');
-    throw error;
-  });
 }

@@ -3,6 +3,7 @@ import { FlyballError } from '../errors.js';
 import type { InForce, TakeAnswer, TakeRequest } from '../redis/calls.js';
 import type { LimiterKeys } from '../redis/keys.js';
 import { type TogetherReply, together } from '../redis/together.js';
+import { onAbort } from './abort.js';
 import type { LimiterParts } from './limiter-parts.js';
 import { returnMsOf } from './taker.js';
 
@@ -143,10 +144,9 @@ export function createSetAsker(
     ask(takes, itsDeadlineAtMs, signal) {
       return new Promise((ok, no) => {
         signal?.throwIfAborted();
-        const abort = () => no(signal!.reason);
-        signal?.addEventListener('abort', abort, { once: true });
+        const leave = signal && onAbort(signal, () => no(signal.reason));
         const answered = (answer: SetAnswer | null) => {
-          signal?.removeEventListener('abort', abort);
+          leave?.();
           ok(answer);
         };
         if (queue.length === 0) {

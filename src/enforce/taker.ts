@@ -4,6 +4,7 @@ import type { AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce, TakeAnswer, TakeReply, TakeRequest } from '../redis/calls.js';
 import type { LimiterKeys } from '../redis/keys.js';
 import { take as takeScript } from '../redis/scripts.js';
+import { onAbort } from './abort.js';
 import type { KeyFinder } from './address.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
@@ -206,14 +207,13 @@ interface Attempt {
 const isAborted = (pending: Pending) => pending.aborted;
 
 function followSignal(pending: Pending, signal: AbortSignal): void {
-  const abort = () => {
+  const leave = onAbort(signal, () => {
     pending.aborted = true;
     pending.failed(signal.reason);
-  };
-  signal.addEventListener('abort', abort, { once: true });
+  });
   const { answered } = pending;
   pending.answered = (answer, inForce, nowMs, reply) => {
-    signal.removeEventListener('abort', abort);
+    leave();
     answered.call(pending, answer, inForce, nowMs, reply);
   };
 }

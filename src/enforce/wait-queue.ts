@@ -1,6 +1,7 @@
 /** Those who wait for tokens in this process: one asks at a time, in order; the rest stand behind it. Stage: enforce. */
 import type { Clock } from '../clock.js';
 import type { Priority } from '../redis/calls.js';
+import { onAbort } from './abort.js';
 import type { TakeDecision } from './decision.js';
 
 /** Asked again at the latest after this: what changes without a write or a notice, and a rate of 0. */
@@ -107,16 +108,26 @@ export function createWaitQueue<Wish extends WaitWish>(
       for (const waiter of batch) waiter.asked = true;
       const answers = await Promise.all(batch.map(askFor));
       let all = true;
+      const short: Waiter<Wish>[] = [];
+      let denial: TakeDecision | null = null;
       for (const [i, waiter] of batch.entries()) {
         waiter.asked = false;
         const answer = answers[i]!;
-        if ('error' in answer) waiter.settle(answer);
-        else if (answer.allowed) admit(waiter, answer);
-        else {
-          if (answer.limit !== 'subject') all = false;
-          // What was denied before the change is asked anew.
-          deny(waiter, answer, changes === before);
+        if ('error' in answer) {
+          waiter.settle(answer);
+          continue;
         }
+        if (answer.allowed) {
+          // A token that came between two questions of one batch is for who stands before.
+          const at = short.findIndex((each) => waits(each) && sameTerms(each.wish, waiter.wish));
+          admit(short[at] ?? waiter, answer);
+          if (at < 0) continue;
+          short.splice(at, 1);
+        } else denial = answer;
+        short.push(waiter);
+        if (denial!.limit !== 'subject') all = false;
+        // What was denied before the change is asked anew.
+        deny(waiter, denial!, changes === before);
       }
       width = all ? Math.min(MOST_AT_ONCE, width * 2) : 1;
     }
@@ -206,17 +217,16 @@ export function createWaitQueue<Wish extends WaitWish>(
           settle(outcome) {
             lines[rank]!.delete(waiter);
             cancelTimeout();
-            signal?.removeEventListener('abort', abort);
+            leave?.();
             if ('error' in outcome) no(outcome.error);
             else ok(outcome);
           },
         };
-        const abort = () => waiter.settle({ error: signal!.reason });
+        const leave = signal && onAbort(signal, () => waiter.settle({ error: signal.reason }));
         const cancelTimeout = after(timeoutMs, () => {
           waiter.expired = true;
           if (!waiter.asked) waiter.settle({ error: options.denied(wish, lastDenial(wish)) });
         });
-        signal?.addEventListener('abort', abort, { once: true });
         lines[rank]!.add(waiter);
         void pump();
       });

@@ -1,11 +1,11 @@
 /** Waits until a take is admitted, in order and within a time, instead of being denied at once. Stage: enforce. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
 import type { OnRedisError } from './arguments.js';
 import type { Decider } from './decider.js';
 import { Decision, FlyballDeniedError, type TakeDecision } from './decision.js';
 import type { InForceView } from './in-force.js';
+import { paced } from './pacing.js';
 import type { TakeWish } from './pending-take.js';
 import { createWaitQueue, type WaitQueue } from './wait-queue.js';
 
@@ -115,10 +115,7 @@ export function createWaits(options: WaitsOptions): Waits {
         giveBack(decision);
         throw denied(wish, { ...decision, retryAfterMs: decision.delayMs, reason: 'rate' });
       }
-      await delay(decision.delayMs, undefined, { signal }).catch((error: unknown) => {
-        giveBack(decision);
-        throw signal?.aborted ? signal.reason : error;
-      });
+      await paced(decision, signal);
       return decision;
     },
     changed: () => queue?.changed(),

@@ -1,4 +1,5 @@
 /** Whatever a caller hands in: each take ends, no place in flight is lost, and the service's process lives on. */
+import { getEventListeners } from 'node:events';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
@@ -182,4 +183,32 @@ test("a caller's client without a bound on its listeners keeps none", async () =
   expect(redis.getMaxListeners()).toBe(0);
   await Promise.all(made.map((each) => each.close()));
   expect(redis.getMaxListeners()).toBe(0);
+});
+
+test('one signal for many takes is followed by one listener, and by none afterwards', async () => {
+  const api = await ready(limiter({ completions: true }));
+  const { signal } = new AbortController();
+  const many = api.takeMany(
+    Array.from({ length: 50 }, () => ({})),
+    { signal },
+  );
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  for (const decision of await many) decision.done();
+  for (const decision of await Promise.all([1, 2, 3].map(() => api.wait(null, { signal })))) {
+    decision.done();
+  }
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+});
+
+test('an upstream that never answers holds neither the signal of its caller nor a timer', async () => {
+  const { protect } = await import('../../src/enforce/protect.js');
+  const api = await ready(limiter());
+  const never = (_call: unknown, _signal: AbortSignal) => new Promise<void>(() => {});
+  const options = { limiter: api, timeoutMs: 20, take: (signal: AbortSignal) => ({ signal }) };
+  const call = protect('silent', never, options);
+  const { signal } = new AbortController();
+  await expect(call(signal)).rejects.toMatchObject({ code: 'FLYBALL_E_ENFORCE_TIMEOUT' });
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  expect(api.stats().inFlight).toBe(0);
+  await call.close();
 });

@@ -10,7 +10,14 @@ interface Wish extends WaitWish {
 }
 
 /** A bucket in virtual time, and a queue before it; every question takes 1 ms. */
-function setUp(start: { rate: number; capacity: number; tokens?: number; tickMs?: number }) {
+function setUp(start: {
+  rate: number;
+  capacity: number;
+  tokens?: number;
+  tickMs?: number;
+  /** Between two questions of one batch. */
+  askMs?: number;
+}) {
   const clock = manualClock();
   const timers: { atMs: number; fn: () => void }[] = [];
   let { rate, tokens = start.capacity } = start;
@@ -58,6 +65,7 @@ function setUp(start: { rate: number; capacity: number; tokens?: number; tickMs?
   };
   const queue = createWaitQueue<Wish>({
     ask(wish) {
+      clock.advance(start.askMs ?? 0);
       asked.push({ id: wish.id, atMs: clock.monotonicMs() });
       // Decided now, heard of 1 ms later.
       const decision = { ...answer(wish), subject: wish.id } as TakeDecision;
@@ -120,6 +128,16 @@ function setUp(start: { rate: number; capacity: number; tokens?: number; tickMs?
 }
 
 const ids = (count: number, name = 'w') => Array.from({ length: count }, (_, i) => `${name}${i}`);
+
+test('a token that comes between two questions of one batch is for who came first', async () => {
+  for (const askMs of [0.3, 0.6, 1, 3]) {
+    const at = setUp({ rate: 100, capacity: 8, askMs });
+    for (const id of ids(40)) at.wait(id);
+    await at.run(2_000);
+    expect(at.admitted).toEqual(ids(40));
+    expect(at.failed).toEqual([]);
+  }
+});
 
 test('first come, first served; one at the head asks, at most as often as tokens come', async () => {
   const at = setUp({ rate: 10, capacity: 1, tokens: 0 });

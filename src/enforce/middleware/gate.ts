@@ -3,6 +3,7 @@ import { FlyballTypeError } from '../../errors.js';
 import { show } from '../arguments.js';
 import type { TakeDecision } from '../decision.js';
 import type { Limiter } from '../limiter.js';
+import { after } from '../pacing.js';
 import type { Attributes } from '../subject-template.js';
 import type { TakeOptions } from '../take-options.js';
 import {
@@ -125,7 +126,7 @@ export function createGate<Req>(
     if (visit === null || taken === null) return pass();
     const at = visit;
     taken.then((decision) => {
-      if (decision.delayMs > 0) setTimeout(settle, decision.delayMs, at, decision);
+      if (decision.delayMs > 0) after(decision.delayMs, () => settle(at, decision));
       else settle(at, decision);
     }, fail);
   };
