@@ -5,6 +5,7 @@ import { createOwnerId } from '../actuate/lease.js';
 import { type Clock, systemClock } from '../clock.js';
 import { FlyballError, PolicyError } from '../errors.js';
 import type { Logger } from '../log.js';
+import { downstreamWarnings } from '../policy/downstream.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { createApp, type HttpServer, listen } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
@@ -12,6 +13,7 @@ import { adoptAtStart, concernsAll } from './adoption.js';
 import { healthChecks } from './checks.js';
 import type { DaemonConfig } from './config.js';
 import { announce, registeredLimiters, withdraw } from './fleet.js';
+import { type Jobs, startJobs } from './jobs.js';
 import { createManagedLimiter, type ManagedLimiter } from './limiter.js';
 import { createLoop } from './loop.js';
 import { createPolicyFiles } from './policy-files.js';
@@ -59,6 +61,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let closing: Promise<void> | null = null;
   let http: HttpServer | null = null;
   let housekeeping: NodeJS.Timeout | null = null;
+  let jobs: Jobs | null = null;
 
   const loop = createLoop({
     tickMs,
@@ -128,6 +131,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         );
       }
     }
+    for (const warning of downstreamWarnings([...policies.files.values()].map((f) => f.policy))) {
+      log.warn({ event: 'downstream_over' }, warning);
+    }
     for (const address of await registeredLimiters(redis, prefix)) manage(address);
   }
 
@@ -186,6 +192,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   async function shutDown(): Promise<void> {
     if (housekeeping !== null) clearTimeout(housekeeping);
     await loop.stop();
+    await jobs?.stop();
     for (const [name, limiter] of limiters) {
       await limiter
         .close()
@@ -223,6 +230,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       for (const limiter of limiters.values()) await limiter.tick();
     } else {
       loop.start();
+      jobs = startJobs(() => limiters.values());
       await tidy();
       scheduleHousekeeping();
     }

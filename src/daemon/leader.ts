@@ -11,9 +11,11 @@ import type { Params } from '../redis/params.js';
 import type { LimiterStatus } from '../report/status.js';
 import { reportDecision, reportSample } from '../report/tick-metrics.js';
 import { checkpointText, readCheckpoint } from './checkpoint.js';
+import { createGroupShare } from './group-share.js';
 import type { History } from './history.js';
 import type { LimiterDeps } from './limiter.js';
 import { dueRepair } from './repairs.js';
+import { createRetune } from './retune.js';
 import { inForceView, type StateSince } from './view.js';
 import {
   markNoted,
@@ -37,6 +39,8 @@ export function createLeader(
 ) {
   const { redis, address, tickMs, metrics, writer, lease, history } = deps;
   const limiter = address.name;
+  const groupShare = createGroupShare(deps);
+  const retune = createRetune({ redis, address, writer, log: deps.log });
   let decide: DecideState | null = null;
   let since: StateSince | null = null;
   let wouldBe: WouldBe | null = null;
@@ -72,6 +76,9 @@ export function createLeader(
       await writer.change(params, repair);
       return;
     }
+    // At once, not only with the next job: a run may have been overdue for as long as nobody led.
+    if (first) void retune.ask(adopted);
+    if (await retune.act(adopted, params, inForce.view, nowMs)) return;
     if (params.mode === 'auto') wouldBe = null;
     else if (wouldBe?.policyHash !== params.policyHash) wouldBe = startWouldBe(params, nowMs);
     let view = inForce.view;
@@ -84,6 +91,8 @@ export function createLeader(
       ...estimates,
       inForce: view,
     };
+    const group = await groupShare.read(policy, inForce.view, estimates.traffic, nowMs);
+    if (group !== undefined) sample.group = group;
     let { state, decision } = turn(policy, before, sample);
     if (first && raises(decision, sample) && !estimates.traffic.fresh) {
       decision = { ...decision, change: false };
@@ -184,7 +193,7 @@ export function createLeader(
     await redis.set(limiterKeys(address).status, JSON.stringify(status), 'PX', livesMs);
   }
 
-  return { takeOver, lead };
+  return { takeOver, lead, runJobs: retune.ask };
 }
 
 function lawName(law: string): string {

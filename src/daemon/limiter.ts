@@ -45,6 +45,8 @@ export interface ManagedLimiter {
   readonly leads: boolean;
   /** One turn. Never called while the last one runs. */
   tick(): Promise<void>;
+  /** What is done by schedule, if it is overdue and this daemon leads. Never rejects. */
+  runJobs(): Promise<void>;
   /** Adopt this policy at the next turn: its file has changed. */
   offer(loaded: LoadedPolicy): void;
   /** Ends the sampler and gives the lease back. */
@@ -192,6 +194,9 @@ export function createManagedLimiter(
       return lease.token !== null;
     },
     tick,
+    async runJobs() {
+      if (adopted !== null && lease.token !== null) await leader.runJobs(adopted);
+    },
     offer(loaded) {
       offered = loaded;
     },

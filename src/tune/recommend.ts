@@ -8,8 +8,9 @@ import { capacityFrom, type ServiceFacts } from './from-history.js';
 import { passedOf, rateOf } from './rate.js';
 import { show, type Usable, usableMinutes } from './usable.js';
 
-/** Below this nothing is said: a day's peak must have been seen, and enough minutes for a 95th percentile. */
-export const LEAST_HISTORY_MS = 24 * 3_600_000;
+/** Below this nothing is said: a day's peak must have been seen (the newest minute may not be written yet). */
+export const LEAST_HISTORY_MS = 23.5 * 3_600_000;
+/** And so many minutes, or a 95th percentile is a guess. */
 export const LEAST_MINUTES = 360;
 
 export interface TuneInput {
@@ -145,8 +146,8 @@ function tooShort(usable: Usable, history: readonly HistoryRow[]): string | null
     .map(([why, count]) => `${count} ${why}`)
     .join(', ');
   const out = left === '' ? '' : ` Left out: ${left}.`;
-  const need = `${LEAST_HISTORY_MS / 3_600_000} h with ${LEAST_MINUTES} usable minutes are needed, so that a day's peak has been seen`;
-  if (hours < LEAST_HISTORY_MS / 3_600_000) {
+  const need = `a day with ${LEAST_MINUTES} usable minutes is needed, so that its peak has been seen`;
+  if (spanOf(history) < LEAST_HISTORY_MS) {
     return `The history reaches back ${show(hours)} h, and ${need}. Wait, or use \`flyball size\`.${out}`;
   }
   if (usable.rows.length < LEAST_MINUTES) {
