@@ -20,10 +20,19 @@ export interface CollectMetricsOptions {
   register?: Registry;
 }
 
-type Limiters = Map<string, Limiter>;
+/** What makes limiters by itself, as `createRoutes` does: those that it has at a scrape are shown. */
+export interface LimiterGroup {
+  limiters(): readonly Limiter[];
+}
+
+/** What a registry shows. */
+interface Shown {
+  limiters: Map<string, Limiter>;
+  groups: Set<LimiterGroup>;
+}
 
 const PREFIX = 'flyball_enforce_';
-const collected = new WeakMap<Registry, Limiters>();
+const collected = new WeakMap<Registry, Shown>();
 
 /**
  * Shows these limiters on a registry. Nothing is counted a second time: each scrape reads the limiters' own counters.
@@ -31,38 +40,48 @@ const collected = new WeakMap<Registry, Limiters>();
  * @returns a function that takes these limiters off again, and the metrics with the last one
  */
 export function collectMetrics(
-  limiters: Limiter | readonly Limiter[],
+  limiters: Limiter | LimiterGroup | readonly (Limiter | LimiterGroup)[],
   options: CollectMetricsOptions = {},
 ): () => void {
   checkKnown('collectMetrics', options, ['register']);
   const register = options.register ?? defaultRegister;
-  const added = [limiters].flat() as Limiter[];
+  const added = [limiters].flat() as (Limiter | LimiterGroup)[];
   check(added, register);
   let all = collected.get(register);
   // Somebody may have cleared the registry.
   if (all === undefined || register.getSingleMetric(PREFIX + DECISION_TIME.name) === undefined) {
-    all = new Map();
+    all = { limiters: new Map(), groups: new Set() };
     registerAll(all, register);
     collected.set(register, all);
   }
   const shown = all;
-  for (const limiter of added) shown.set(limiter.name, limiter);
+  for (const each of added) {
+    if (isGroup(each)) shown.groups.add(each);
+    else shown.limiters.set(each.name, each);
+  }
   return () => {
-    for (const limiter of added) {
-      if (shown.get(limiter.name) === limiter) shown.delete(limiter.name);
+    for (const each of added) {
+      if (isGroup(each)) shown.groups.delete(each);
+      else if (shown.limiters.get(each.name) === each) shown.limiters.delete(each.name);
     }
-    if (shown.size > 0 || collected.get(register) !== shown) return;
+    if (shown.limiters.size + shown.groups.size > 0 || collected.get(register) !== shown) return;
     collected.delete(register);
     for (const { name } of [...METRICS, DECISION_TIME]) register.removeSingleMetric(PREFIX + name);
   };
 }
 
-function check(limiters: readonly Limiter[], register: Registry): void {
-  const wrong = limiters.findIndex((each) => typeof each?.stats !== 'function');
+function isGroup(each: Limiter | LimiterGroup): each is LimiterGroup {
+  return typeof (each as Partial<LimiterGroup>).limiters === 'function';
+}
+
+function check(limiters: readonly (Limiter | LimiterGroup)[], register: Registry): void {
+  const wrong = limiters.findIndex(
+    (each) => !each || !(isGroup(each) || typeof each.stats === 'function'),
+  );
   if (wrong >= 0) {
     throw new FlyballTypeError(
       'FLYBALL_E_ENFORCE_OPTION',
-      `collectMetrics got ${show(limiters[wrong])}. Give it what createLimiter returned, one or a list.`,
+      `collectMetrics got ${show(limiters[wrong])}. Give it what createLimiter or createRoutes returned, one or a list.`,
     );
   }
   if (typeof register?.registerMetric !== 'function') {
@@ -73,8 +92,8 @@ function check(limiters: readonly Limiter[], register: Registry): void {
   }
 }
 
-function registerAll(limiters: Limiters, register: Registry): void {
-  const read = createReader(limiters);
+function registerAll(shown: Shown, register: Registry): void {
+  const read = createReader(shown);
   for (const spec of METRICS) {
     if (spec.kind === 'counter') new Counter(settings(spec, read, register));
     else new Gauge({ ...settings(spec, read, register), aggregator: spec.together ?? 'sum' });
@@ -91,11 +110,14 @@ function registerAll(limiters: Limiters, register: Registry): void {
 type Reading = readonly (readonly [limiter: string, stats: LimiterStats])[];
 
 /** The counters of all limiters, read once for all metrics of a scrape: those ask in one turn. */
-function createReader(limiters: Limiters): () => Reading {
+function createReader({ limiters, groups }: Shown): () => Reading {
   let reading: Reading | null = null;
   return () => {
     if (reading === null) {
-      reading = [...limiters].map(([name, limiter]) => [name, limiter.stats()]);
+      const all = new Map<string, Limiter>();
+      for (const group of groups) for (const each of group.limiters()) all.set(each.name, each);
+      for (const [name, limiter] of limiters) all.set(name, limiter);
+      reading = [...all].map(([name, limiter]) => [name, limiter.stats()]);
       queueMicrotask(() => {
         reading = null;
       });

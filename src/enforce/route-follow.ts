@@ -24,6 +24,8 @@ export interface RouteFollowOptions {
 export interface RouteFollower {
   /** Limiter → routes, as last read; a limiter without routes is not there. */
   readonly routes: ReadonlyMap<string, readonly string[]>;
+  /** A reading has seen all that it was to look at. */
+  readonly complete: boolean;
   /** True when the routes of any limiter have changed. What cannot be read stays as it was; never rejects. */
   read(): Promise<boolean>;
 }
@@ -40,6 +42,7 @@ export function createRouteFollower(options: RouteFollowOptions): RouteFollower 
   const { redis, prefix, warn } = options;
   const known = new Map<string, Known>();
   let routes: ReadonlyMap<string, readonly string[]> = new Map();
+  let complete = false;
   const refused = (error: Error, what: string) => {
     if (!MISSING_RIGHT.test(error.message)) return;
     warn('FLYBALL_W_ROUTES_UNREADABLE', `${error.message}. ${what}`);
@@ -101,16 +104,24 @@ export function createRouteFollower(options: RouteFollowOptions): RouteFollower 
       }
     }
     let changed = false;
+    let all = true;
     for (const one of await Promise.allSettled(asked)) {
       if (one.status === 'fulfilled') changed ||= one.value;
-      else refused(one.reason, 'Allow HMGET on the params: without it no route is known here.');
+      else {
+        all = false;
+        refused(one.reason, 'Allow HMGET on the params: without it no route is known here.');
+      }
     }
+    complete ||= all;
     return changed;
   }
 
   return {
     get routes() {
       return routes;
+    },
+    get complete() {
+      return complete;
     },
     async read() {
       try {

@@ -55,6 +55,8 @@ export interface Routes {
   match(request: RouteRequest): RouteMatch | null;
   /** What is in force, in the order in which routes are tried. */
   list(): readonly RouteEntry[];
+  /** The limiters that requests have met so far: what `collectMetrics(routes)` shows. */
+  limiters(): readonly Limiter[];
   /** Settles once the routes are known, or after one deadline without an answer; never rejects. */
   ready(): Promise<void>;
   /** Closes the limiters that it made, and its connection unless it is yours. */
@@ -113,9 +115,20 @@ export function createRoutes(options: RoutesOptions = {}): Routes {
   /** At a first connection and at each one after a loss: not only at the next turn. */
   function onReady(): void {
     void read().then(() => {
+      if (!known && follower.complete && follower.routes.size === 0) tellNone();
       known = true;
       tellFirst();
     });
+  }
+
+  /** Once, at the start: a wrong prefix, Redis or name would pass every request unseen. */
+  function tellNone(): void {
+    const named =
+      names === null ? 'no adopted policy' : `of ${names.join(', ') || 'none'} no policy`;
+    warn(
+      'FLYBALL_W_ROUTES_NONE',
+      `${named} names a route under the prefix ${prefix}: every request passes until one does. Is \`flyball run\` running with limiter.routes in a policy, on this Redis and with this prefix?`,
+    );
   }
 
   function dropUnused(): void {
@@ -165,6 +178,7 @@ export function createRoutes(options: RoutesOptions = {}): Routes {
     match,
     find: (request) => match(request)?.limiter ?? null,
     list: () => table.entries,
+    limiters: () => [...made.values()].map(({ limiter }) => limiter),
     ready() {
       if (known) return Promise.resolve();
       return expire(first, deadlineMs).catch(() => {});

@@ -3,9 +3,11 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import fastify from 'fastify';
 import { Cluster, type Redis } from 'ioredis';
+import { Registry } from 'prom-client';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { adopt } from '../../src/actuate/adopt.js';
 import { createInForceView } from '../../src/enforce/in-force.js';
+import { collectMetrics } from '../../src/enforce/metrics.js';
 import { flyball as onExpress } from '../../src/enforce/middleware/express.js';
 import { flyball as onFastify } from '../../src/enforce/middleware/fastify.js';
 import { resolveOptions } from '../../src/enforce/options.js';
@@ -331,4 +333,37 @@ test('on a cluster: each limiter is read where it lies', async () => {
   expect(found.list().map(({ route }) => route)).toEqual(['/a', '/b', '/c']);
   const b = found.find({ method: 'GET', path: '/b' })!;
   expect([(await b.take()).allowed, (await b.take()).allowed]).toEqual([true, false]);
+});
+
+test('metrics of limiters that routes made, by the routes alone', async () => {
+  await adopted({ name: 'pay', routes: ['/pay'], capacity: 5 });
+  const made = routes();
+  await made.ready();
+  const registry = new Registry();
+  const takeOff = collectMetrics(made, { register: registry });
+  const count = async () =>
+    /^flyball_enforce_admitted_requests_total\{limiter="pay"\} (\d+)$/m.exec(
+      await registry.metrics(),
+    )?.[1];
+  expect([made.limiters(), await count()]).toEqual([[], undefined]);
+  await made.find({ method: 'GET', path: '/pay' })!.take();
+  expect(made.limiters().map(({ name }) => name)).toEqual(['pay']);
+  expect(await count()).toBe('1');
+  takeOff();
+  expect(await registry.metrics()).not.toContain('flyball_');
+});
+
+test('routes that nobody names are told once at the start, with where they were looked for', async () => {
+  await routes({ prefix: 'staging' }).ready();
+  await until('a warning', () => warnings.length > 0);
+  expect(warnings[0]).toMatchObject({ code: 'FLYBALL_W_ROUTES_NONE' });
+  expect(warnings[0]!.message).toContain(
+    'no adopted policy names a route under the prefix staging',
+  );
+  await adopted({ name: 'pay', routes: ['/pay'] });
+  warnings.length = 0;
+  const found = routes();
+  await found.ready();
+  expect(found.list()).toHaveLength(1);
+  expect(warnings).toEqual([]);
 });
