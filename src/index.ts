@@ -55,6 +55,7 @@ export {
   adaptive,
   aimd,
   definePolicy,
+  downstream,
   env,
   fixed,
   pi,

@@ -1,6 +1,7 @@
 /** `flyball check`: loads policy files as the daemon does and names every fault of every file. Stage: cli. */
 import { Command, InvalidArgumentError } from 'commander';
 import { EXIT, formatFault } from '../errors.js';
+import { downstreamWarnings } from '../policy/downstream.js';
 import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
 import { policyPaths } from './doctor-policies.js';
 import type { CliIo } from './output.js';
@@ -27,11 +28,13 @@ export function register(program: Command, io: CliIo): void {
           deadlineMs: flags.deadline,
         });
         if (faults.length > 0) io.exitCode = EXIT.badConfig;
+        const warnings = downstreamWarnings(loaded.map(({ policy }) => policy));
         if (io.flags.json) {
-          io.json({ valid: faults.length === 0, policies: loaded.map(row), faults });
+          io.json({ valid: faults.length === 0, policies: loaded.map(row), faults, warnings });
           return;
         }
         if (loaded.length > 0) io.out(table(io, loaded));
+        for (const warning of warnings) io.err(clean(`Warning: ${warning}`));
         for (const fault of faults) io.err(clean(formatFault(fault)));
         const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
         const files = count(loaded.length, 'valid policy').replace('policys', 'policies');

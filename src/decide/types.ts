@@ -87,6 +87,8 @@ export interface Sample {
   traffic: TrafficEstimate;
   outcomes: OutcomeCounts;
   inForce: InForceView;
+  /** Of a limiter that shares a downstream: the most its rate may be, of what all may have together. */
+  group?: { downstream: string; share: number; usable: number; members: number } | undefined;
 }
 
 /**

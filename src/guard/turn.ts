@@ -2,6 +2,7 @@
 import { step } from '../decide/step.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
+import { sayShare, withinShare } from './group-share.js';
 import { guard } from './guard.js';
 
 /** Pure and deterministic: the same policy, state and sample give the same decision (I13). */
@@ -10,6 +11,9 @@ export function turn(
   state: DecideState,
   sample: Sample,
 ): { state: DecideState; decision: Decision } {
-  const stepped = step(policy, state, sample);
-  return guard(policy, stepped.state, sample, stepped.proposal);
+  const within = withinShare(policy, sample);
+  const stepped = step(within, state, sample);
+  const guarded = guard(within, stepped.state, sample, stepped.proposal);
+  if (sample.group === undefined) return guarded;
+  return { ...guarded, decision: sayShare(within, sample, guarded.decision) };
 }

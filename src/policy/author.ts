@@ -11,3 +11,4 @@ export {
   upstreamErrors,
 } from './builders.js';
 export { definePolicy } from './define.js';
+export { downstream } from './downstream.js';

@@ -3,6 +3,7 @@ import { checkRollout } from './checks-rollout.js';
 import { checkBreaker, checkObjectives, checkSources } from './checks-signals.js';
 import { checkSubjects } from './checks-subjects.js';
 import { checkWindow } from './checks-window.js';
+import { checkDownstream } from './downstream.js';
 import type { Draft, FieldFault, Report } from './draft.js';
 
 /** All faults between fields. `raw` is the policy as written: only there a level still shows its unit. */
@@ -12,6 +13,7 @@ export function crossChecks(draft: Draft, raw: unknown): FieldFault[] {
   checkBounds(draft, report);
   checkLimiter(draft, report);
   checkWindow(draft, report);
+  checkDownstream(draft, report);
   checkSubjects(draft, report);
   checkRollout(draft, report);
   checkObjectives(draft, raw, report);

@@ -1,5 +1,6 @@
 /** What a policy says of the limiter itself: its numbers, subjects, routes, algorithm. Stage: policy. */
 import { z } from 'zod';
+import { downstreamSchema } from './downstream-schema.js';
 import { cap, capacity, cost, name, rate, route, subjectName, text } from './fields.js';
 import { tiersSchema } from './tiers-schema.js';
 import { number, ratio, refuse, time } from './units.js';
@@ -88,6 +89,8 @@ export const limiterSchema = z.strictObject({
       by: z.enum(['subject', 'request']).optional(),
     })
     .optional(),
+  /** What it shares with other limiters: `downstream('orders-db', { capacity: 2000 })`. Default: nothing. */
+  downstream: downstreamSchema.optional(),
   /** Most subjects with a bucket of their own; past it new ones share one bucket. Default: no limit. */
   subjects: z
     .strictObject({

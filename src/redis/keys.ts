@@ -105,6 +105,8 @@ export function fleetKeys(prefix = DEFAULT_PREFIX) {
   return {
     limiters: `${prefix}:limiters`,
     daemons: `${prefix}:daemons`,
+    /** Limiters that share a downstream: what each may have of it. */
+    downstream: (name: string) => `${prefix}:downstream:${name}`,
     changes: `${prefix}:changes`,
   } as const;
 }
