@@ -53,7 +53,10 @@ local function held(text, rule, now, s)
   local paid = math.max(0, s.clock - v)
   local by_text = r and r * elapsed / 1000000 or paid
   if ends > 0 and ends <= now then
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead
+    local tokens = after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)
+    -- How much room there was before the last change is not known either: a raise since then left it in the floor.
+    if not rule or s.since > ends then tokens = math.min(tokens, s.clock - s.floor) end
+    return math.min(room, tokens), ahead
   end
   if rule then
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid

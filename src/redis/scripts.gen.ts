@@ -3270,7 +3270,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: '9ffc79844a83599a963c609388249fbe968628bd',
+  sha: '7f70d3ad7b66716092b36bd645034e5f4d21da09',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3560,7 +3560,9 @@ local function held(text, rule, now, s)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
   if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead\n\
+    local tokens = after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)\n\
+    if not rule or s.since > ends then tokens = math.min(tokens, s.clock - s.floor) end\n\
+    return math.min(room, tokens), ahead\n\
   end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
@@ -3691,7 +3693,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '6757579021cab8f78c496076b31d36d0d34e3336',
+  sha: '564b87f68e6c23ebd1ee90a273d07c8dbba22e7f',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4006,7 +4008,9 @@ local function held(text, rule, now, s)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
   if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead\n\
+    local tokens = after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)\n\
+    if not rule or s.since > ends then tokens = math.min(tokens, s.clock - s.floor) end\n\
+    return math.min(room, tokens), ahead\n\
   end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\
@@ -5462,7 +5466,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: 'c7dac7476acf3efbcc795dbf883c83e389b4b3f7',
+  sha: '7ca6a0321d3292b94c77dcdaf15df131b983904e',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5841,7 +5845,9 @@ local function held(text, rule, now, s)\n\
   local paid = math.max(0, s.clock - v)\n\
   local by_text = r and r * elapsed / 1000000 or paid\n\
   if ends > 0 and ends <= now then\n\
-    return math.min(room, after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)), ahead\n\
+    local tokens = after_own(t, at, v, r, c, ends, now, s, rule and rule.rate)\n\
+    if not rule or s.since > ends then tokens = math.min(tokens, s.clock - s.floor) end\n\
+    return math.min(room, tokens), ahead\n\
   end\n\
   if rule then\n\
     local by_rule = rule.rate and rule.rate * elapsed / 1000000 or paid\n\

@@ -5,7 +5,7 @@ import type { ParamChange } from '../../src/redis/params.js';
 import { topScript } from '../../src/redis/scripts.gen.js';
 import { countOutcome } from '../../src/redis/subject-outcome.js';
 import { overrideSubject, type SubjectRule } from '../../src/redis/subject-override.js';
-import { seedParams, storedParams, testEntry } from '../support/seed-params.js';
+import { changeParams, seedParams, storedParams, testEntry } from '../support/seed-params.js';
 import { type Limiter, reasons, S, T0, useRedis } from './fixture.js';
 
 const fixture = useRedis();
@@ -102,6 +102,15 @@ describe('a bucket with numbers of its own', () => {
       await made.call([], T0);
       await fixture.redis.del(made.keys.bucket);
     }
+  });
+
+  test('I5: whose words are over, and the policy gives more room since: what did not fit before is gone', async () => {
+    const made = await limiter();
+    await say(made, 'a', { capacity: 60, rate: 50, untilMs: T0 / 1000 + 2_000 });
+    const later = T0 + 4 * S;
+    await changeParams(fixture.redis, made.keys, { subjectCapacity: 60 }, { nowUs: later });
+    // 60 at the end of the words, of which the policy's bucket held 5.
+    expect(passed((await go(made, 20, later + 2 * S)).answers)).toBe(6);
   });
 
   test('a tier without a rate, where the policy gives subjects none, is no error', async () => {
