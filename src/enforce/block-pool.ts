@@ -9,7 +9,16 @@ const BLOCK_MS = 100;
 /** Use is told apart over this. */
 const WINDOW_MS = 50;
 /** Of fewer tokens a block is not worth its call. */
-export const LEAST_BLOCK = 8;
+const LEAST_BLOCK = 8;
+
+/** Of its part of the capacity a process holds two blocks at most: the one in use, and the one behind it. */
+const BLOCKS_HELD = 2;
+
+/** The largest block of one process, so that no one starves the others; 0: too small to be worth it. */
+export function mostOf(capacity: number, processes: number): number {
+  const part = Math.floor(capacity / processes / BLOCKS_HELD);
+  return part >= LEAST_BLOCK ? part : 0;
+}
 
 /** Plain fields: a decision taken here costs a few reads and a subtraction. */
 export class BlockPool {
@@ -76,6 +85,7 @@ export class BlockPool {
     if (given === 0) return;
     if (this.tokens === 0) this.#put(given, untilMs);
     else {
+      this.back += this.nextTokens;
       this.nextTokens = given;
       this.nextUntilMs = untilMs;
     }

@@ -3,22 +3,23 @@ import type { Clock } from '../clock.js';
 import type { InForce } from '../redis/calls.js';
 import { type DrawReply, draw, MAX_DRAWS } from '../redis/draw.js';
 import type { KeyFinder } from './address.js';
-import { BLOCK_LIFE_MS, BlockPool, LEAST_BLOCK } from './block-pool.js';
+import { BLOCK_LIFE_MS, BlockPool, mostOf } from './block-pool.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
 import type { RedisClient } from './options.js';
 import type { TakeWish } from './pending-take.js';
 import type { RedisTime } from './redis-time.js';
+import { sendsAgain } from './resends.js';
 import type { Stats } from './stats.js';
 
 /** Subjects whose use is told apart; while so many are busy, others ask Redis each time. */
 const MAX_SUBJECTS = 1_000;
+/** Longer subjects ask Redis each time: what is kept here is bounded in bytes too. */
+const LONGEST_SUBJECT = 1_024;
 /** What is over goes back within this. */
 const SWEEP_MS = 125;
 /** Where Redis gives no blocks, it is asked again after this. */
 const OFF_MS = 1_000;
-/** Of its part of the capacity a process holds two blocks at most: the one in use, and the one behind it. */
-const BLOCKS_HELD = 2;
 
 export interface Blocks {
   /** Whole tokens that are left after this take, decided here; -1: this process holds none for it, ask Redis. */
@@ -59,6 +60,9 @@ export function createBlocks(options: BlocksOptions): Blocks {
   let offUntilMs = 0;
   let on = false;
   let timer: ReturnType<typeof setInterval> | undefined;
+  let closed = false;
+  /** Draws that are not answered. */
+  const underWay = new Set<Promise<void>>();
 
   function take({ subject, cost, priority }: TakeWish, nowMs: number): number {
     const inForce = view.current;
@@ -94,7 +98,7 @@ export function createBlocks(options: BlocksOptions): Blocks {
   }
 
   function added(subject: string): BlockPool | null {
-    if (subjects.size >= MAX_SUBJECTS) return null;
+    if (subjects.size >= MAX_SUBJECTS || subject.length > LONGEST_SUBJECT) return null;
     const pool = new BlockPool(subject);
     subjects.set(subject, pool);
     return pool;
@@ -104,23 +108,26 @@ export function createBlocks(options: BlocksOptions): Blocks {
     pool.asking = true;
     due.push(pool);
     if (due.length === 1) setImmediate(send);
-    if (timer === undefined) timer = setInterval(sweep, SWEEP_MS).unref();
-  }
-
-  /** This process's part, so that no one starves the others. */
-  function most(capacity: number): number {
-    const part = Math.floor(capacity / view.processes / BLOCKS_HELD);
-    return part >= LEAST_BLOCK ? part : 0;
+    if (timer === undefined && !closed) timer = setInterval(sweep, SWEEP_MS).unref();
   }
 
   function send(): void {
     const pools = due;
     due = [];
-    for (let i = 0; i < pools.length; i += MAX_DRAWS - 1)
-      void sendPart(pools.slice(i, i + MAX_DRAWS - 1));
+    void inParts(pools);
   }
 
-  function sendPart(pools: BlockPool[]): Promise<void> {
+  async function inParts(pools: readonly BlockPool[]): Promise<void> {
+    const parts: Promise<void>[] = [];
+    for (let i = 0; i < pools.length; i += MAX_DRAWS - 1) {
+      const part = askFor(pools.slice(i, i + MAX_DRAWS - 1));
+      underWay.add(part);
+      parts.push(part.finally(() => underWay.delete(part)));
+    }
+    await Promise.all(parts);
+  }
+
+  function askFor(pools: BlockPool[]): Promise<void> {
     return new Promise((settled) => {
       const inForce = view.current;
       const nowMs = clock.monotonicMs();
@@ -129,7 +136,7 @@ export function createBlocks(options: BlocksOptions): Blocks {
       for (const pool of pools) {
         pool.asking = false;
         const capacity = pool === total ? inForce?.capacity : inForce?.subjectCapacity;
-        const want = mayDraw ? pool.wanted(most(capacity ?? 0), nowMs) : 0;
+        const want = mayDraw ? pool.wanted(mostOf(capacity ?? 0, view.processes), nowMs) : 0;
         if (want > 0 || pool.back > 0) wants.set(pool, want);
       }
       const link = options.link();
@@ -162,11 +169,13 @@ export function createBlocks(options: BlocksOptions): Blocks {
           if (reply.drawn === null || reply.inForce === null) offUntilMs = receivedMs + OFF_MS;
           else {
             const current = !late && turnThen === turn && newestOf(reply.inForce);
-            epoch = reply.inForce.epoch;
+            // Of an epoch that is over nothing goes back.
+            const mayGoBack = view.current?.epoch === reply.inForce.epoch;
+            if (mayGoBack) epoch = reply.inForce.epoch;
             for (const [i, { given, left }] of reply.drawn.entries()) {
               const pool = i === 0 ? total : asked[i - 1]!;
-              if (!current) pool.back += given;
-              else pool.receive(given, left, nowMs + BLOCK_LIFE_MS);
+              if (current) pool.receive(given, left, nowMs + BLOCK_LIFE_MS);
+              else if (mayGoBack) pool.back += given;
               if (i === 0 && given > 0) options.onDrawn(given, receivedMs);
             }
           }
@@ -227,23 +236,14 @@ export function createBlocks(options: BlocksOptions): Blocks {
       }
     },
     async close() {
+      closed = true;
       clearInterval(timer);
       offUntilMs = Number.POSITIVE_INFINITY;
       turn += 1;
-      const pools = all();
-      for (const pool of pools) pool.end();
-      await sendPart(pools.filter((pool) => pool.back > 0).slice(0, MAX_DRAWS - 1));
+      for (const pool of all()) pool.end();
+      // What they draw goes back too.
+      await Promise.all(underWay);
+      await inParts(all().filter((pool) => pool.back > 0));
     },
   };
-}
-
-/** Switched off. */
-export const NO_BLOCKS: Blocks = { take: () => -1, end() {}, forget() {}, close: async () => {} };
-
-/** Such a client might give the same tokens back twice: they are lost instead. */
-function sendsAgain(redis: RedisClient): boolean {
-  const { autoResendUnfulfilledCommands } = redis.options as {
-    autoResendUnfulfilledCommands?: boolean;
-  };
-  return redis.isCluster || autoResendUnfulfilledCommands !== false;
 }

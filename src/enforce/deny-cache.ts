@@ -4,6 +4,8 @@ import type { TakeWish } from './pending-take.js';
 
 /** The longest that a raise which this process has not heard of goes unnoticed. */
 const LIFE_MS = 1_000;
+/** Of longer subjects nothing is remembered. */
+const LONGEST_SUBJECT = 1_024;
 /** Subjects remembered; beyond it the oldest denial is forgotten. */
 const MAX_DENIALS = 10_000;
 
@@ -52,6 +54,8 @@ export function createDenyCache(): DenyCache {
     learn({ subject, cost, priority }, answer, inForce, askedMs) {
       // A glide moves the numbers without a write; without params there is no revision to hold on to.
       if (!inForce.managed || inForce.gliding || inForce.mode === 'shadow') return;
+      // Ten thousand of the longest would be hundreds of megabytes.
+      if (subject !== null && subject.length > LONGEST_SUBJECT) return;
       // Waiting times are rounded up to a ms: it is given back.
       const passesAtMs =
         answer.retryAfterMs === null ? null : askedMs + Math.max(0, answer.retryAfterMs - 1);

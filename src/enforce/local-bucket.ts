@@ -1,5 +1,6 @@
 /** Decides in this process while Redis is away: its part of the last numbers seen, and a little more. Stage: enforce. */
 import type { InForceView } from './in-force.js';
+import { keptSubject } from './kept-subject.js';
 
 /** Load is never spread evenly: each process may use a fifth more than its even part. */
 const MARGIN = 1.2;
@@ -50,7 +51,8 @@ export function createLocalBucket(view: InForceView): LocalBucket {
     bucket.atMs = nowMs;
   }
 
-  function subjectBucket(subject: string): Bucket {
+  function subjectBucket(name: string): Bucket {
+    const subject = keptSubject(name);
     let bucket = subjects.get(subject);
     if (bucket) subjects.delete(subject);
     else {
@@ -111,7 +113,7 @@ export function createLocalBucket(view: InForceView): LocalBucket {
     },
     giveBack(subject, cost) {
       total.tokens += cost;
-      const own = subject === null ? undefined : subjects.get(subject);
+      const own = subject === null ? undefined : subjects.get(keptSubject(subject));
       if (own) own.tokens += cost;
     },
   };

@@ -2,6 +2,7 @@
 import type { Priority } from '../redis/calls.js';
 import { checkCost, checkDuration } from './arguments.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
+import { keptSubject } from './kept-subject.js';
 import { checkKnown } from './known-options.js';
 import type { Limiter } from './limiter.js';
 import { partsOf } from './limiter-parts.js';
@@ -65,7 +66,7 @@ export function createQueueGate(limiter: Limiter, options: QueueGateOptions = {}
     if (numbers !== now) lines.clear();
     numbers = now;
     const own = decision.limit === 'subject';
-    const line = own ? `subject ${subject}` : priority;
+    const line = own && subject !== null ? `subject ${keptSubject(subject)}` : priority;
     const nowMs = clock.monotonicMs();
     const atMs = Math.max(nowMs + decision.retryAfterMs, lines.get(line) ?? 0);
     lines.delete(line);

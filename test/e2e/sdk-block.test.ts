@@ -99,6 +99,23 @@ test('a hot subject is decided here from its own block and the total’s; other 
   expect(await left(api.name)).toBe(50_000 - 4_000 - 1);
 });
 
+test('I5: a limiter that closes gives back all it drew, also of many subjects and of draws under way', async () => {
+  const api = await started({ capacity: 1e6, subjectRate: NEVER, subjectCapacity: 1_000 });
+  const subjects = Array.from({ length: 300 }, (_each, i) => `s${i}`);
+  let admitted = 0;
+  const takeAll = async () => {
+    for (const subject of subjects) {
+      const made = await Promise.all(Array.from({ length: 12 }, () => api.take(subject)));
+      admitted += made.filter(({ allowed }) => allowed).length;
+    }
+  };
+  for (let i = 0; i < 4; i++) await takeAll();
+  expect(api.stats().decisions.block).toBeGreaterThan(0);
+  // The last of them have just asked for more.
+  await api.close();
+  expect(await left(api.name)).toBe(1e6 - admitted);
+});
+
 test('done gives the place in flight back, and the decision counts like any other', async () => {
   const api = await started({ capacity: 10_000, inFlightMax: 3 }, { completions: true });
   await until('its share is known', () => api.stats().share === 3);
