@@ -1,6 +1,12 @@
 /** `flyball tune`: what the history of a limiter recommends, beside what is in force, with reasons; `--apply` sets it. Stage: cli. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { DEFAULT_SINCE_MS, factsOf, recommendFromHistory } from '../actuate/tuning.js';
+import {
+  DEFAULT_SINCE_MS,
+  factsOf,
+  type LastRun,
+  readLastRun,
+  recommendFromHistory,
+} from '../actuate/tuning.js';
 import { readFacts } from '../actuate/verbs/apply.js';
 import type { Facts } from '../actuate/verbs/plan.js';
 import { tune } from '../actuate/verbs/tune.js';
@@ -87,16 +93,19 @@ async function look(
 async function show(io: CliIo, session: Session, limiter: string, flags: TuneFlags): Promise<void> {
   const address = await findLimiter(session, limiter);
   const { facts, found, sinceMs } = await look(session, address, flags);
+  const last = await readLastRun(session.redis, address);
   if (found.status === 'refused') io.exitCode = EXIT.fault;
   if (io.flags.json) {
-    io.json({ limiter, sinceMs, mode: facts.params.mode, ...found });
+    io.json({ limiter, sinceMs, mode: facts.params.mode, ...found, lastRun: last });
     return;
   }
   if (found.status === 'refused') {
     io.out(`${clean(limiter)}: no recommendation. ${found.sentence}`);
-    return;
+  } else {
+    io.out(tuneText(io, limiter, found, facts));
   }
-  io.out(tuneText(io, limiter, found, facts));
+  io.say(io.ce.dim(scheduleText(facts, last)));
+  if (found.status === 'refused') return;
   const applies = facts.params.mode === 'auto';
   io.say(
     io.ce.dim(
@@ -105,6 +114,13 @@ async function show(io: CliIo, session: Session, limiter: string, flags: TuneFla
         : `Mode ${facts.params.mode} enforces the policy's numbers: write these into its file.`,
     ),
   );
+}
+
+function scheduleText({ policy, nowMs }: Facts, last: LastRun | null): string {
+  const { schedule, timezone = 'UTC' } = policy?.tune ?? {};
+  const on = schedule === undefined ? 'No schedule.' : `By schedule: ${schedule}, ${timezone}.`;
+  if (last === null) return on;
+  return `${on} Last ${span(Math.max(0, nowMs - last.atMs))} ago: ${last.outcome}. ${clean(last.sentence)}`;
 }
 
 function parseBack(text: string): number {
