@@ -108,7 +108,7 @@ describe('a bucket with numbers of its own', () => {
     const made = await limiter();
     await say(made, 'a', { capacity: 60, rate: 50, untilMs: T0 / 1000 + 2_000 });
     const later = T0 + 4 * S;
-    await changeParams(fixture.redis, made.keys, { subjectCapacity: 60 }, { nowUs: later });
+    await changeParams(fixture.redis, made.keys, { subjectCapacity: 9 }, { nowUs: later });
     // 60 at the end of the words, of which the policy's bucket held 5.
     expect(passed((await go(made, 20, later + 2 * S)).answers)).toBe(6);
   });
