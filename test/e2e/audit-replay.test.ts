@@ -197,6 +197,14 @@ describe('I13: one turn', () => {
     expect(takes('src/testing.ts', 'turn', TURN)).toBe(true);
   });
 
+  test('the backtest plays through the simulator’s controller', () => {
+    expect(takes('src/cli/backtest.ts', 'replay', 'src/sim/replay.ts')).toBe(true);
+    const controllers = 'src/sim/controllers.ts';
+    for (const path of ['src/sim/replay.ts', 'src/sim/replay-closed.ts']) {
+      expect(takes(path, 'byPolicy', controllers), path).toBe(true);
+    }
+  });
+
   test('the lab adapter takes it from the public surface, and decides nothing itself', () => {
     const adapter = read('bench/lab-adapter.mjs');
     const [, names] = /import \{([^}]*)\} from '\.\.\/dist\/testing\.js'/.exec(adapter)!;
