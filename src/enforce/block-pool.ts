@@ -9,7 +9,7 @@ const BLOCK_MS = 100;
 /** Use is told apart over this. */
 const WINDOW_MS = 50;
 /** Of fewer tokens a block is not worth its call. */
-const LEAST_BLOCK = 8;
+export const LEAST_BLOCK = 8;
 
 /** Of its part of the capacity a process holds two blocks at most: the one in use, and the one behind it. */
 const BLOCKS_HELD = 2;
