@@ -29,7 +29,7 @@ export function backtestText(io: CliIo, test: Backtest, all: boolean): void {
   const { name } = policy.limiter;
   io.out(
     `${clean(file)} (${name} under ${policy.control.law}) on ${clean(source)}: ` +
-      `${summary.minutes} stretches from ${localTime(summary.fromMs)} to ${localTime(summary.toMs)}` +
+      `${summary.minutes} ${evenly(replayed)} from ${localTime(summary.fromMs)} to ${localTime(summary.toMs)}` +
       (summary.missingMs > 0 ? `, ${span(summary.missingMs)} between them without a record` : ''),
   );
   for (const line of leftOutLines(able)) io.out(c.yellow(line));
@@ -46,6 +46,10 @@ export function backtestText(io: CliIo, test: Backtest, all: boolean): void {
   io.out('');
   for (const line of summaryLines(summary)) io.out(line);
   if (test.closed !== undefined) closedText(io, test.closed);
+}
+
+function evenly(replayed: readonly Replayed[]): string {
+  return replayed.every(({ recorded }) => recorded.spanMs === 60_000) ? 'minutes' : 'stretches';
 }
 
 const HEAD = ['time', 'offered', 'ok', 'p95', 'was', 'would be', 'met', 'missed', 'decided'];

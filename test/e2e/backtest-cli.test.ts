@@ -114,7 +114,7 @@ describe('roll-ups in Redis', () => {
     await seedPast(20);
     const { code, stdout } = await run(policy);
     expect(code).toBe(0);
-    expect(stdout).toContain('20 stretches');
+    expect(stdout).toContain('20 minutes');
     expect(stdout).toContain('The world would have answered differently');
     expect(stdout).toContain('Left out, since this past does not tell their values: declined.');
     expect(stdout).toContain('Left out: the breaker.');
@@ -148,7 +148,7 @@ describe('roll-ups in Redis', () => {
     await seedPast(6);
     const { code, stdout } = await run(policy, '--closed-loop');
     expect(code).toBe(1);
-    expect(stdout).toContain('6 stretches');
+    expect(stdout).toContain('6 minutes');
     expect(stdout).toMatch(/No closed loop: .*too few/);
   });
 
