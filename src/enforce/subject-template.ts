@@ -2,7 +2,9 @@
 import { FlyballTypeError } from '../errors.js';
 import { show } from './arguments.js';
 
-export type Attributes = Readonly<Record<string, string | number | undefined | null>>;
+export type Attributes = Readonly<
+  Record<string, string | number | readonly string[] | undefined | null>
+>;
 
 /** What middleware knows of a request by itself; attributes of the same names beat it. */
 export interface KnownAttributes {
@@ -55,8 +57,10 @@ export function compileSubject(source: string): SubjectTemplate {
       for (let i = 0; i < names.length; i++) {
         const name = names[i]!;
         const value = Object.hasOwn(attributes, name) ? attributes[name] : knownOf(name, known);
-        if (value === undefined || value === null || value === '') return null;
-        subject += encode(String(value)) + literals[i + 1]!;
+        if (value === undefined || value === null) return null;
+        const text = String(value);
+        if (text === '') return null;
+        subject += encode(text) + literals[i + 1]!;
       }
       return subject;
     },

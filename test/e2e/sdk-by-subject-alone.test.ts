@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import fastify from 'fastify';
+import fastify, { type FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { flyball as fastifyFlyball } from '../../src/enforce/middleware/fastify.js';
 import { flyball } from '../../src/enforce/middleware/http.js';
@@ -94,7 +94,7 @@ test('Fastify, hook preHandler: a sign-in counts failures by the name in its bod
   await app.register(fastifyFlyball, {
     limiter: api,
     hook: 'preHandler',
-    attributes: (req: { body?: unknown }) => ({ userId: (req.body as { user: string }).user }),
+    attributes: (req: FastifyRequest) => ({ userId: (req.body as { user: string }).user }),
     isFailure: (status: number) => status === 401,
   });
   app.post('/login', async (req, reply) =>

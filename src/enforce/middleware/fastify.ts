@@ -1,5 +1,5 @@
 /** Fastify 5 plugin: limits requests, answers denials, counts in flight. Stage: enforce. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { FlyballTypeError } from '../../errors.js';
 import { show } from '../arguments.js';
 import type { TakeDecision } from '../decision.js';
@@ -21,6 +21,12 @@ export type { RequestFacts } from './request-facts.js';
 /** The part of Fastify's request, reply and instance that is used; its types are not needed to build this. */
 export interface RequestLike {
   raw: IncomingMessage;
+  headers: IncomingHttpHeaders;
+  ip?: string;
+  params?: unknown;
+  query?: unknown;
+  /** Read only with `hook: 'preHandler'`. */
+  body?: unknown;
   routeOptions?: { url?: string | undefined };
   flyball?: TakeDecision | null;
 }

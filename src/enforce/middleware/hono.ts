@@ -29,6 +29,7 @@ export interface ContextLike {
     method: string;
     path: string;
     header(name: string): string | undefined;
+    json<T>(): Promise<T>;
     matchedRoutes?: readonly { path: string }[];
   };
   env: unknown;

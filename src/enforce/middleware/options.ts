@@ -27,14 +27,15 @@ export interface PriorityHeader<Req> {
   trust: 'loopback' | readonly string[] | ((req: Req) => boolean);
 }
 
+/** Methods, so that a framework whose own typings choose `Req` lets you write the request's full type. */
 export interface MiddlewareOptions<Req> extends AddressOptions {
   /**
    * Attributes that fill the subject's template: `req => ({ userId: req.user.id })`. Required when it names any but
    * `{ip}` and `{route}`. A request that lacks one is limited by its client's address. A promise is awaited.
    */
-  attributes?: (req: Req) => Attributes | Promise<Attributes>;
+  attributes?(req: Req): Attributes | Promise<Attributes>;
   /** Tokens a request takes. Default 1. */
-  cost?: (req: Req) => number;
+  cost?(req: Req): number;
   /** Of a function, or of a header of trusted callers. Default: `default`, whatever a client sends. */
   priority?: ((req: Req) => Priority) | PriorityHeader<Req>;
   /** Paths that are never limited nor counted, or a function. Default: the usual ones of health and metrics. */
