@@ -124,7 +124,7 @@ function expectation(
 }
 
 /** Contests kept, each with its search of the best; the oldest goes. */
-const KEPT = 64;
+const KEPT = 32;
 const contests = new Map<string, Contest>();
 const runs = new Map<string, Results>();
 

@@ -60,6 +60,7 @@ async function simulate(io: CliIo, path: string | undefined, flags: SimulateFlag
   const { file, policy } = await onePolicy(path, flags);
   const plant = flags.fit === undefined ? defaultPlant(policy) : fittedPlant(flags.fit);
   const seeds = Array.from({ length: flags.seeds }, (_, i) => flags.seed + i);
+  sayIfLong(io, plant, flags);
   const results: Comparison[][] = [];
   for (const scenario of flags.scenario) {
     io.say(`${scenario.name} … (${results.length + 1} of ${flags.scenario.length})`);
@@ -78,6 +79,19 @@ async function simulate(io: CliIo, path: string | undefined, flags: SimulateFlag
   }
   if (io.flags.json) io.json(asJson(file, policy, plant, rows));
   else asText(io, policy, plant, rows);
+}
+
+/** Requests that are simulated in a second, searches of the best and all contenders taken together. */
+const PER_SECOND = 40_000;
+const LONG_S = 60;
+
+function sayIfLong(io: CliIo, { capacityPerSecond }: Plant, flags: SimulateFlags): void {
+  const simulatedS =
+    flags.scenario.reduce((sum, { durationS }) => sum + durationS, 0) * flags.seeds;
+  const takesS = (simulatedS * capacityPerSecond) / PER_SECOND;
+  if (takesS < LONG_S) return;
+  const minutes = Math.ceil(takesS / 60);
+  io.say(`This takes about ${minutes} min; fewer --scenario or --seeds are quicker.`);
 }
 
 /** The one policy of the file, under the law that was asked for. */

@@ -63,8 +63,9 @@ const MOST_OUTLIERS = 0.2;
 const DEFAULT_CV = 0.8;
 
 /**
- * With m others at work a request takes a · (1 + α·m + β·m·(m+1)) (the law, seen by who arrives). Arrivals come at random,
- * so that m is Poisson about the mean in flight N: on average R = a + aα·N + aβ·(N² + 2N), which is linear in three unknowns.
+ * With m others at work a request takes a · (1 + α·m + β·m·(m+1)): the law, seen by who arrives. Arrivals come at
+ * random, so that m is Poisson about the mean in flight N, and on average R = a + aα·N + aβ·(N² + 2N): linear in three
+ * unknowns.
  */
 export function fitPlant(history: readonly HistoryPoint[]): Fit | NoFit {
   const loads = together(history);

@@ -13,7 +13,8 @@ a { color: inherit; } code { font-size: .9em; } .note, .unit, .tick { color: var
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .88rem; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap; }
 th:first-child { text-align: left; } figure { margin: .5rem 0; } svg { width: 100%; height: auto; display: block; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg text.title { fill: var(--text); font-weight: 600; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
+svg text.title { fill: var(--text); font-weight: 600; }
 .unit { font-weight: 400; } .end { text-anchor: end; } .mid { text-anchor: middle; }
 .grid { stroke: var(--rule); stroke-width: .7; } .mark { stroke: var(--soft); stroke-width: .8; stroke-dasharray: 2 3; }
 .objective { stroke: var(--none); stroke-width: 1.2; stroke-dasharray: 6 4; } .open { fill: var(--shade); }
@@ -21,9 +22,11 @@ svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg text.title
 .line.own { stroke: var(--own); } .line.best { stroke: var(--best); stroke-dasharray: 5 3; }
 .line.none { stroke: var(--none); stroke-width: 1; } .line.offered { stroke: var(--offered); }
 .line.admitted { stroke: var(--admitted); } figcaption { font-size: .8rem; color: var(--soft); }
-.key::before { content: ''; display: inline-block; width: 1.4em; height: 3px; margin: 0 .4em .2em .8em; background: currentcolor; }
+.key::before { content: ''; display: inline-block; width: 1.4em; height: 3px; margin: 0 .4em .2em .8em;
+  background: currentcolor; }
 .key.own { color: var(--own); } .key.best { color: var(--best); } .key.none { color: var(--none); }
 .key.offered { color: var(--offered); } .key.admitted { color: var(--admitted); }
 details { margin: .75rem 0; } summary { cursor: pointer; } ol { padding-left: 0; list-style: none; font-size: .88rem; }
-li { padding: .2rem 0; border-bottom: 1px solid var(--rule); } time { display: inline-block; min-width: 4.5em; color: var(--soft); }
+li { padding: .2rem 0; border-bottom: 1px solid var(--rule); }
+time { display: inline-block; min-width: 4.5em; color: var(--soft); }
 `;

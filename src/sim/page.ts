@@ -39,7 +39,8 @@ export function simulationPage({ policy, file, plant, plantSays, results }: Page
 <p class="plant">${escaped(plantSays)}</p>
 <p>${escaped(file)}, law ${escaped(policy.control.law)}${policy.mode === 'auto' ? '' : `, mode ${escaped(policy.mode)}, simulated as if auto`}${owner(policy)}; seeds ${escaped(seeds.join(', '))}. Goodput ${meanGoodput(rows, 'policy').toFixed(3)} of the best constant limits, mean of the scenarios.</p>
 ${table(rows)}
-<p class="note">policy … step rule: good answers ÷ those of the best constant limits, phase by phase. From SLO missed on: the policy’s.</p>
+<p class="note">policy … step rule: good answers ÷ those of the best constant limits, phase by phase.
+From SLO missed on: the policy’s.</p>
 ${sections.join('\n')}
 </body>
 </html>

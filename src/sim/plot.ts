@@ -25,7 +25,7 @@ export interface Plot {
 const WIDTH = 860;
 const HEIGHT = 168;
 const LEFT = 56;
-const RIGHT = 12;
+const RIGHT = 24;
 const TOP = 24;
 const BOTTOM = 22;
 /** Points drawn at most: longer runs are averaged. */
@@ -115,7 +115,7 @@ function niceAbove(value: number): number {
   return (
     [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
       .map((step) => step * power)
-      .find((step) => step >= value * 0.999) ?? value
+      .find((step) => step >= value * 1.05) ?? value
   );
 }
 
