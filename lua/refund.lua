@@ -15,7 +15,8 @@
 --     it was taken; marked 1: once only, by its mark
 -- RETURNS: [status, nowUs, then for each: 0 given back, 1 was so before, 2 too late, 3 moved on]; status 0, or 1: late
 -- TIME: once, unless nowUs is given
--- COMPLEXITY: O(n) in the refunds; for a log also in the entries since the take, at most 2,000
+-- COMPLEXITY: O(n) in the refunds; for a log also in the entries since the take, at most 2,000,
+--   and 20,000 in all
 --- @include lib/number.lua
 --- @include lib/now.lua
 --- @include lib/params.lua
@@ -118,6 +119,7 @@ end
 
 -- A log keeps sums, so all entries since the take change: once a call.
 local MOST, ALL = 2000, 4503599627370496
+local MOST_OF_CALL, read = 20000, 0
 local earliest, logs = {}, {}
 -- What is no entry of ours: nothing is given back to its list.
 local strange
@@ -141,6 +143,9 @@ local function open_log(key)
     local middle = math.floor((low + high) / 2)
     if entry(key, middle) >= earliest[key] then high = middle else low = middle + 1 end
   end
+  -- More would hold Redis for too long.
+  if read + n - low > MOST_OF_CALL then return log end
+  read = read + n - low
   local _, before = entry(key, low - 1)
   log.from, log.sums[0] = low, before
   local raw = call('LRANGE', key, low, -1)

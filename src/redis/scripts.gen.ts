@@ -2143,7 +2143,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '3926eb1de8c68f4e035b35b62db5edbc56a794f8',
+  sha: '8be2dd86ecc9310bf17779f6fcef562f8b7a0aee',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2399,7 +2399,7 @@ local now = now_us(ARGV[1])\n\
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'\n\
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'\n\
 local bound = within(ARGV[7] or '0', 0, 1000000000)\n\
-if not now or not process or string.find(process, '^:') or process == '' or not need or not bound or not KEYS[3] or not ARGV[6] then\n\
+if not now or not process or string.find(process, '^:') or process == '' or #process > 256 or not need or not bound or not KEYS[3] or not ARGV[6] then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, a process that does not begin with :, '\n\
     .. 'need and bound of 0 or more, and exact')\n\
 end\n\
@@ -4723,11 +4723,12 @@ export type RefundKeys = [params: string, ...key: string[]];
 export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...refund: ScriptArg[]];
 /**
  * gives back what takes took, each once, never above the capacity; nothing when too late to know what it was. A refund is dropped an hour after its take, and in another epoch. A bucket gets nothing that its take took before it was emptied (a trip, a reset, a rate of 0), nor the total anything while the breaker is not closed: what was probed stays probed. A window gets back only what it still counts. The total and the subject are told apart in this.
- * Returns [status, nowUs, then for each: 0 given back, 1 was so before, 2 too late, 3 moved on]; status 0, or 1: late. O(n) in the refunds; for a log also in the entries since the take, at most 2,000.
+ * Returns [status, nowUs, then for each: 0 given back, 1 was so before, 2 too late, 3 moved on]; status 0, or 1: late. O(n) in the refunds; for a log also in the entries since the take, at most 2,000,
+  and 20,000 in all.
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '56cbae98d955b33cb089536dde1dd335dc677609',
+  sha: '99010ffdf86b6873602d10a265f307a3d1ddcec0',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5092,6 +5093,7 @@ local function cell_window(key, r)\n\
   end\n\
 end\n\
 local MOST, ALL = 2000, 4503599627370496\n\
+local MOST_OF_CALL, read = 20000, 0\n\
 local earliest, logs = {}, {}\n\
 local strange\n\
 local function read_entry(text)\n\
@@ -5114,6 +5116,8 @@ local function open_log(key)\n\
     local middle = math.floor((low + high) / 2)\n\
     if entry(key, middle) >= earliest[key] then high = middle else low = middle + 1 end\n\
   end\n\
+  if read + n - low > MOST_OF_CALL then return log end\n\
+  read = read + n - low\n\
   local _, before = entry(key, low - 1)\n\
   log.from, log.sums[0] = low, before\n\
   local raw = call('LRANGE', key, low, -1)\n\
