@@ -1,6 +1,6 @@
 /** The names under which a history may be given, from a file or from Prometheus, and a minute made of such values. Stage: cli. */
 import type { Policy } from '../policy/schema.js';
-import type { Recorded } from '../sim/recorded.js';
+import type { Recorded } from '../sim/replay-recorded.js';
 import { UsageError } from './output.js';
 import { closest } from './text.js';
 

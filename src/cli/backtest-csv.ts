@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { FlyballError } from '../errors.js';
 import type { Policy } from '../policy/schema.js';
-import type { Recorded } from '../sim/recorded.js';
+import type { Recorded } from '../sim/replay-recorded.js';
 import { checkColumn, recordedFrom } from './backtest-columns.js';
 
 const LONGEST_MS = 3_600_000;

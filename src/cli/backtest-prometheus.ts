@@ -2,7 +2,7 @@
 import { FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
 import type { Policy } from '../policy/schema.js';
-import type { Recorded } from '../sim/recorded.js';
+import type { Recorded } from '../sim/replay-recorded.js';
 import { recordedFrom } from './backtest-columns.js';
 
 const STEP_MS = 60_000;

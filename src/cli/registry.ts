@@ -16,6 +16,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['demo'], load: () => import('./demo.js') },
   { names: ['check'], load: () => import('./check.js') },
   { names: ['simulate'], load: () => import('./simulate.js') },
+  { names: ['backtest'], load: () => import('./backtest.js') },
   { names: ['init'], load: () => import('./init.js') },
   { names: ['status'], load: () => import('./status.js') },
   { names: ['tail'], load: () => import('./tail.js') },
@@ -30,7 +31,6 @@ const FILES: readonly CommandFile[] = [
   { names: ['size'], load: () => import('./size.js') },
   { names: ['trip', 'reset'], load: () => import('./trip.js') },
   { names: ['subject'], load: () => import('./subject.js') },
-  { names: ['backtest'], load: () => import('./backtest.js') },
   { names: ['functions'], load: () => import('./functions.js') },
   { names: ['doctor'], load: () => import('./doctor.js') },
 ];

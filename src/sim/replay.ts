@@ -3,7 +3,7 @@
 import type { Policy } from '../policy/schema.js';
 import type { LimiterState } from '../redis/params.js';
 import { byPolicy, type Change } from './controllers.js';
-import { createSeconds, type Recorded, recordedValue } from './recorded.js';
+import { createSeconds, type Recorded, recordedValue } from './replay-recorded.js';
 
 const TICK_MS = 1000;
 

@@ -15,6 +15,8 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'run',
     'demo',
     'check',
+    'simulate',
+    'backtest',
     'init',
     'status',
     'tail',

@@ -3,8 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { quantileOfBins } from '../../src/histogram.js';
 import { resolvePolicy } from '../../src/policy/parse.js';
 import type { HistoryRow } from '../../src/redis/history-rows.js';
-import { createSeconds, type Recorded, recordedOf, recordedValue } from '../../src/sim/recorded.js';
 import { replay, replayable, summarize } from '../../src/sim/replay.js';
+import {
+  createSeconds,
+  type Recorded,
+  recordedOf,
+  recordedValue,
+} from '../../src/sim/replay-recorded.js';
 
 const MINUTE_MS = 60_000;
 const START_MS = 29_000_000 * MINUTE_MS;
