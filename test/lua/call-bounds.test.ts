@@ -121,7 +121,7 @@ test('keys and arguments that are missing, or names out of form, are refused by 
   ]);
   const said = [params, keys.audit, keys.overrides, ...six.slice(4), keys.standing('a')];
   const reply = await fixture.redis.eval(overrideScript.lua, 6, ...said, `${T0}`, '1', '1');
-  expect(reply).toMatchObject(['refused', 'invalid']);
+  expect((reply as unknown[]).slice(0, 2)).toEqual(['refused', 'invalid']);
   expect((await storedParams(fixture.redis, keys))!.revision).toBe(1);
 });
 
