@@ -9,7 +9,7 @@ import {
 } from '../actuate/tuning.js';
 import { readFacts } from '../actuate/verbs/apply.js';
 import type { Facts } from '../actuate/verbs/plan.js';
-import { tune } from '../actuate/verbs/tune.js';
+import { obstacle, tune } from '../actuate/verbs/tune.js';
 import { EXIT, FlyballError } from '../errors.js';
 import { durationMs } from '../policy/units.js';
 import type { LimiterAddress } from '../redis/keys.js';
@@ -106,14 +106,9 @@ async function show(io: CliIo, session: Session, limiter: string, flags: TuneFla
   }
   io.say(io.ce.dim(scheduleText(facts, last)));
   if (found.status === 'refused') return;
-  const applies = facts.params.mode === 'auto';
-  io.say(
-    io.ce.dim(
-      applies
-        ? `flyball tune ${clean(limiter)} --apply puts it in force.`
-        : `Mode ${facts.params.mode} enforces the policy's numbers: write these into its file.`,
-    ),
-  );
+  const blocked = obstacle(facts, found);
+  const hint = blocked ?? `\`flyball tune ${limiter} --apply\` puts it in force.`;
+  io.say(io.ce.dim(clean(hint)));
 }
 
 function scheduleText({ policy, nowMs }: Facts, last: LastRun | null): string {

@@ -73,10 +73,16 @@ export function createRetune(deps: {
     log.info({ event: 'tuned', limiter, outcome }, `${limiter}, by schedule: ${sentence}`);
   }
 
-  async function recommendOnly(params: Params, tuned: Recommendation, to: Params, nowMs: number) {
+  async function recommendOnly(
+    params: Params,
+    tuned: Recommendation,
+    to: Params,
+    nowMs: number,
+    why: string,
+  ) {
     const [before, after] = [entryValues(params), entryValues(to)];
     const numbers = moved(before, after);
-    const sentence = `Recommended from ${tuned.minutes.used} minutes of history, not applied (mode ${params.mode}): ${numbers}. ${tuned.rate.why}`;
+    const sentence = `Recommended from ${tuned.minutes.used} minutes of history, not applied (${why}): ${numbers}. ${tuned.rate.why}`;
     const detail = tuneDetail(tuned);
     await writer.note(params, { reason: 'tune', sentence, before, after, detail });
     await ended(nowMs, 'noted', sentence);
@@ -119,8 +125,10 @@ export function createRetune(deps: {
         return false;
       }
       const to = { ...params, ...change };
-      if (params.mode !== 'auto') {
-        await recommendOnly(params, tuned, to, nowMs);
+      const { law } = adopted.policy.control;
+      if (params.mode !== 'auto' || law === 'fixed') {
+        const why = params.mode === 'auto' ? `law ${law}` : `mode ${params.mode}`;
+        await recommendOnly(params, tuned, to, nowMs, why);
         return false;
       }
       const numbers = moved(entryValues(params), entryValues(to));

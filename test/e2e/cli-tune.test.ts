@@ -39,6 +39,7 @@ async function adopted(more: Partial<PolicyInput> = {}): Promise<void> {
       capacity: { min: 20, max: 1000 },
     },
     mode: 'auto',
+    control: { law: 'step' },
     tune: { slotsPerInstance: 1, instances: 8 },
     ...more,
   });
@@ -137,16 +138,22 @@ test.each([
   expect(await mustRead(redis, checkout)).toEqual(before);
 });
 
-test('in recommend nothing is applied, and the numbers to write or pin are said', async () => {
-  await adopted({ mode: 'recommend' });
-  await history(madeUp({ days: 2 }));
-  const refused = await run('tune checkout --apply --yes');
-  expect(refused).toMatchObject({ code: 1 });
-  expect(refused.stderr).toMatch(
-    /write these into the policy, or `flyball pin checkout --rate 130/,
-  );
-  expect((await mustRead(redis, checkout)).revision).toBe(1);
-});
+test.each([
+  ['in mode recommend', { mode: 'recommend' }],
+  ['law fixed', { control: { law: 'fixed' } }],
+] as [string, Partial<PolicyInput>][])(
+  '%s: nothing is applied, the numbers to write or pin are said',
+  async (what, more) => {
+    await adopted(more);
+    await history(madeUp({ days: 2 }));
+    const refused = await run('tune checkout --apply --yes');
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.stderr).toMatch(
+      /write these into the policy, or `flyball pin checkout --rate 130/,
+    );
+    expect((await mustRead(redis, checkout)).revision).toBe(1);
+  },
+);
 
 test('a history that is too short, and spans that are none, are said', async () => {
   await adopted();

@@ -49,8 +49,9 @@ async function history(days: number, lastRunMs: number | null): Promise<void> {
   await keepLastRun(redis, address, { atMs, outcome: 'unchanged', sentence: '' });
 }
 
-function policy(mode: string): void {
-  const text = policyText("tune: { schedule: 'weekly', timezone: 'Europe/Berlin', instances: 8 },");
+function policy(mode: string, law = 'step'): void {
+  const tune = "tune: { schedule: 'weekly', timezone: 'Europe/Berlin', instances: 8 },";
+  const text = policyText(`${tune} control: { law: '${law}' },`);
   setup.write('checkout.ts', text.replace("mode: 'auto'", `mode: '${mode}'`));
 }
 
@@ -96,8 +97,11 @@ test('C88: what is overdue is done at once by the leader, once, within the bound
   expect(await verifyAudit(redis, address)).toMatchObject({ verdict: 'consistent' });
 });
 
-test('in recommend it is noted, and nothing changes', async () => {
-  policy('recommend');
+test.each([
+  ['recommend', 'step'],
+  ['auto', 'fixed'],
+])('in %s with the law %s it is noted, and nothing changes', async (mode, law) => {
+  policy(mode, law);
   await history(3, 8 * DAY_MS);
   setup.start();
   await lastRun('noted');

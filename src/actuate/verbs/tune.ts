@@ -6,7 +6,7 @@ import type { EntryValues } from '../entry.js';
 import { tuneDetail, tunedChange } from '../tuning.js';
 import { type Facts, moved, type Planner, short, standing } from './plan.js';
 
-/** In `auto` only, closed and held by nobody: elsewhere the numbers would not stay, or are a person's. */
+/** In `auto` with a law that moves, closed and held by nobody: elsewhere the numbers would not stay, or are a person's. */
 export function tune(recommendation: Recommendation): Planner {
   return (facts) => {
     const { policy, params, limiter, actor } = facts;
@@ -49,9 +49,11 @@ export function obstacle(facts: Facts, { rate, inFlightMax }: Recommendation): s
     const verb = pinned ? 'release' : 'thaw';
     return `${limiter} is ${pinned ? 'pinned' : 'frozen'} by ${params.heldBy || 'a person'}: tuning leaves it alone. \`flyball ${verb} ${limiter}\` ends that.`;
   }
-  if (params.mode !== 'auto') {
+  const fixed = policy.control.law === 'fixed';
+  if (params.mode !== 'auto' || fixed) {
     const cap = inFlightMax && params.inFlightMax > 0 ? ` --in-flight ${inFlightMax.value}` : '';
-    return `${limiter} is in mode ${params.mode}, which enforces the policy's own numbers: write these into the policy, or \`flyball pin ${limiter} --rate ${rate.value}${cap}\` holds them for a while.`;
+    const what = params.mode === 'auto' ? 'has the law fixed' : `is in mode ${params.mode}`;
+    return `${limiter} ${what}, which enforces the policy's own numbers: write these into the policy, or \`flyball pin ${limiter} --rate ${rate.value}${cap}\` holds them for a while.`;
   }
   if (now.state !== 'closed' || now.gliding) {
     return `${limiter} is ${now.gliding ? 'gliding to its safe values' : now.state}: numbers are tuned when it is closed.`;
@@ -61,10 +63,9 @@ export function obstacle(facts: Facts, { rate, inFlightMax }: Recommendation): s
 
 function notesOf({ policy }: Facts, tuned: Recommendation, change: ParamChange): string[] {
   const notes = tuned.missing.map((what) => `Not known: ${what}`);
-  const law = policy?.control.law ?? 'fixed';
-  if (law !== 'fixed') {
-    notes.push(`The law ${law} goes on from these values; what should last belongs in the policy.`);
-  }
+  notes.push(
+    `The law ${policy?.control.law} goes on from these values; what should last belongs in the policy.`,
+  );
   const { band, value } = tuned.rate;
   if (change.rate !== undefined && band !== null && band.high > 2 * band.low) {
     notes.push(
