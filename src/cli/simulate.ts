@@ -31,7 +31,11 @@ export function register(program: Command, io: CliIo): void {
     new Command('simulate')
       .description('Run a policy on a simulated service: what it would keep, and what it costs.')
       .argument('[policy]', 'a policy file')
-      .option('--scenario <names>', 'names with commas, or all', parseScenarios, [...SCENARIOS])
+      .addOption(
+        new Option('--scenario <names>', 'names with commas, or all')
+          .argParser(parseScenarios)
+          .default([...SCENARIOS], 'all'),
+      )
       .option('--seed <n>', 'the random start', parseWhole, 1)
       .option('--seeds <k>', 'so many seeds, from --seed on', parseSeeds, 1)
       .addOption(new Option('--law <law>', "instead of the policy's").choices(LAWS))

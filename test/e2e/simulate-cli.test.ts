@@ -1,5 +1,5 @@
 /** `flyball simulate` as people run it: the table, JSON, the page, a fitted plant, and every wrong call. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -140,6 +140,15 @@ describe('--html', () => {
   });
 });
 
+test('the help shows examples, laws and exit codes, and no objects', async () => {
+  const { code, stdout } = await cli(['simulate', '--help']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^Examples:/m);
+  expect(stdout).toContain('"fixed", "adaptive"');
+  expect(stdout).toMatch(/Exit codes: 0 it ran, 1 a history cannot be fitted/);
+  expect(stdout).not.toMatch(/\[object|"durationS"/);
+});
+
 describe('wrong calls', () => {
   test.each([
     [['--scenario', 'surgee'], /"surgee" is no scenario\. Did you mean surge\?/],
@@ -163,6 +172,12 @@ describe('wrong calls', () => {
     const faulty = await cli(['simulate', bad]);
     expect(faulty.code).toBe(78);
     expect(faulty.stderr).toMatch(/FLYBALL_E_POLICY_INVALID .*limiter\.rate/);
+    mkdirSync(join(dir, 'two'));
+    write('two/a.mjs', asFile(policyAt(20)));
+    write('two/b.mjs', asFile(policyAt(30)));
+    const two = await cli(['simulate', join(dir, 'two')]);
+    expect(two.code).toBe(64);
+    expect(two.stderr).toMatch(/holds 2 policies: name one of .*a\.mjs, .*b\.mjs/);
     const gone = await cli(['simulate', join(dir, 'gone.ts')]);
     expect(gone.code).toBe(78);
   });
