@@ -12,6 +12,8 @@ export interface EntryValues {
   rate: number;
   capacity: number;
   inFlightMax: number;
+  /** Of a decision that may move them: shares of the capacity kept from takes of that priority. */
+  reserve?: { default: number; sheddable: number };
 }
 
 export interface Actor {

@@ -92,6 +92,10 @@ export async function explainEntry(
   }
 }
 
+function reserveText(reserve: Decision['reserve']): string {
+  return reserve === undefined ? 'none' : `${reserve.default}, ${reserve.sheddable}`;
+}
+
 function recompute(
   entry: StoredEntry,
   policy: Policy,
@@ -108,6 +112,7 @@ function recompute(
   compare('rate', body.after?.rate, decision.rate);
   compare('capacity', body.after?.capacity, decision.capacity);
   compare('inFlightMax', body.after?.inFlightMax, decision.inFlightMax);
+  compare('reserve', reserveText(body.after?.reserve), reserveText(decision.reserve));
   compare('reason', body.reason, decision.reason);
   const agrees = differences.length === 0;
   return {

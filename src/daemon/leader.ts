@@ -91,6 +91,10 @@ export function createLeader(
       ...estimates,
       inForce: view,
     };
+    if (policy.bounds?.reserve !== undefined && params.mode === 'auto') {
+      const reserve = { default: params.reserveDefault, sheddable: params.reserveSheddable };
+      sample.inForce = { ...view, target: { ...view.target, reserve } };
+    }
     const group = await groupShare.read(policy, inForce.view, estimates.traffic, nowMs);
     if (group !== undefined) sample.group = group;
     let { state, decision } = turn(policy, before, sample);
@@ -207,8 +211,9 @@ function inputs(law: string, sample: Sample, stateBefore: DecideState, decision:
 }
 
 function valuesOf(decision: Decision, params: Params) {
-  const { state, rate, capacity, inFlightMax } = decision;
-  return { mode: params.mode, state, rate, capacity, inFlightMax };
+  const { state, rate, capacity, inFlightMax, reserve } = decision;
+  const values = { mode: params.mode, state, rate, capacity, inFlightMax };
+  return reserve === undefined ? values : { ...values, reserve };
 }
 
 function raises(decision: Decision, sample: Sample): boolean {

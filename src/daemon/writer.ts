@@ -158,6 +158,10 @@ export function createWriter(deps: WriterDeps) {
 export function changeOf(decision: Decision): ParamChange {
   const { state, rate, capacity, inFlightMax, openForMs } = decision;
   const change: ParamChange = { state, rate, capacity, inFlightMax };
+  if (decision.reserve !== undefined) {
+    change.reserveDefault = decision.reserve.default;
+    change.reserveSheddable = decision.reserve.sheddable;
+  }
   return state === 'open' && openForMs !== undefined ? { ...change, openForMs } : change;
 }
 
@@ -168,5 +172,8 @@ function valuesOf(change: ParamChange): Partial<EntryValues> {
   if (change.rate !== undefined) values.rate = change.rate;
   if (change.capacity !== undefined) values.capacity = change.capacity;
   if (change.inFlightMax !== undefined) values.inFlightMax = change.inFlightMax;
+  if (change.reserveSheddable !== undefined) {
+    values.reserve = { default: change.reserveDefault ?? 0, sheddable: change.reserveSheddable };
+  }
   return values;
 }

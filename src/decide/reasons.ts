@@ -15,6 +15,8 @@ export const REASONS = {
   unverified: 'the rate is only an upper bound: stand at a multiple of what was seen to work',
   law_settle: 'take over what held while no autopilot wrote',
   downstream_share: 'above its share of what the limiters of one downstream may have together',
+  reserve_raise: 'more is asked for than the limits allow: low priorities are shed first',
+  reserve_lower: 'room for all: low priorities are let in again',
   at_floor: 'at the least that the bounds allow, and still above the setpoint',
   step_slow: 'average response time too high for too long',
   step_db_waits: 'too many database waits for too long',

@@ -48,12 +48,14 @@ export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideSt
     if (numbers !== null && !(isRecord(numbers) && allFinite(numbers))) return fresh;
   }
   if (![breakerNumbers, memory.guard, memory.law].every(allFinite)) return fresh;
+  const reserve = isRecord(memory.reserve) && allFinite(memory.reserve) ? memory.reserve : null;
   return {
     law: fresh.law,
     memory: {
       breaker: { ...fresh.memory.breaker, ...memory.breaker } as BreakerMemory,
       law: { ...memory.law } as LawMemory,
       guard: { ...fresh.memory.guard, ...memory.guard } as GuardMemory,
+      ...(reserve && { reserve: { pressedMs: 0, relaxedMs: 0, ...reserve } }),
     },
   };
 }

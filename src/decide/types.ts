@@ -56,6 +56,12 @@ export interface OutcomeCounts {
   tick: { ok: number; matching: number };
 }
 
+/** Shares of the capacity that must remain after a take of that priority. */
+export interface Reserves {
+  default: number;
+  sheddable: number;
+}
+
 /** What is in force at the tick, effective (open-until and glide applied). */
 export interface InForceView {
   epoch: number;
@@ -74,7 +80,7 @@ export interface InForceView {
   held: 'none' | 'frozen' | 'pinned';
   holdBreaker: boolean;
   /** As stored: what comes back when the breaker lets go (`rate` above is 0 while open). */
-  target: { rate: number; capacity: number; inFlightMax: number };
+  target: { rate: number; capacity: number; inFlightMax: number; reserve?: Reserves };
 }
 
 /** All that `step` may know at a tick. Stored in audit entries; ≤ 4 KB with the state. */
@@ -123,6 +129,8 @@ export interface GuardVerdict {
 export interface Decision extends Proposal {
   change: boolean;
   verdicts: GuardVerdict[];
+  /** Of a policy with `bounds.reserve`, in mode auto. */
+  reserve?: Reserves;
 }
 
 /** The two numbers that a law moves. */
@@ -160,13 +168,24 @@ export interface GuardMemory {
   atFloorTicks: number;
 }
 
+/** For how long (ms) more was asked for than the limits allow, or clearly less. */
+export interface ReserveMemory {
+  pressedMs: number;
+  relaxedMs: number;
+}
+
 /** A law's own numbers; each law says what they mean. */
 export type LawMemory = Record<string, number | number[]>;
 
 /** Plain JSON: all that `step` and the guards carry from tick to tick. */
 export interface DecideState {
   law: string;
-  memory: { breaker: BreakerMemory; law: LawMemory; guard: GuardMemory };
+  memory: {
+    breaker: BreakerMemory;
+    law: LawMemory;
+    guard: GuardMemory;
+    reserve?: ReserveMemory;
+  };
 }
 
 export const LAW_VERSIONS: Record<string, number> = {

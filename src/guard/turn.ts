@@ -1,4 +1,5 @@
 /** One turn of the loop after estimate: decide, then guard. Daemon, simulator and `explain` call this one function. Stage: guard. */
+import { moveReserves } from '../decide/reserve.js';
 import { step } from '../decide/step.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
@@ -14,6 +15,9 @@ export function turn(
   const within = withinShare(policy, sample);
   const stepped = step(within, state, sample);
   const guarded = guard(within, stepped.state, sample, stepped.proposal);
-  if (sample.group === undefined) return guarded;
-  return { ...guarded, decision: sayShare(within, sample, guarded.decision) };
+  const shared =
+    sample.group === undefined
+      ? guarded
+      : { ...guarded, decision: sayShare(within, sample, guarded.decision) };
+  return moveReserves(policy, state, sample, shared);
 }

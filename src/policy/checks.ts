@@ -88,10 +88,15 @@ function checkLimiter(draft: Draft, report: Report): void {
       `is ${sheddable}, below reserve.default ${usual}: what is shed first must leave more. Raise it to at least ${usual}.`,
     );
   }
-  for (const [name, share] of [
-    ['default', usual],
-    ['sheddable', sheddable],
+  for (const [field, share, own] of [
+    ['limiter.reserve.default', usual, undefined],
+    ['limiter.reserve.sheddable', sheddable, undefined],
+    ['bounds.reserve.default', bounds.reserve?.default, usual],
+    ['bounds.reserve.sheddable', bounds.reserve?.sheddable, sheddable],
   ] as const) {
+    if (share !== undefined && own !== undefined && share < own) {
+      report(field, `is ${share}, below limiter.reserve (${own}), from which it rises. Raise it.`);
+    }
     if (
       share === undefined ||
       lowest === undefined ||
@@ -100,7 +105,7 @@ function checkLimiter(draft: Draft, report: Report): void {
     )
       continue;
     report(
-      `limiter.reserve.${name}`,
+      field,
       `is ${share}: of a capacity of ${lowest} that leaves less than one take of that priority. Lower it.`,
     );
   }

@@ -117,6 +117,8 @@ export const boundsSchema = z.strictObject({
   inFlight: range(cap).optional(),
   /** Given: the capacity moves in proportion to the rate, within. Default: it stays the policy's. */
   capacity: range(capacity).optional(),
+  /** Given: under overload `limiter.reserve` rises up to these, and falls back to itself. Default: it stays. */
+  reserve: z.strictObject({ default: ratio.optional(), sheddable: ratio.optional() }).optional(),
 });
 
 export const breakerSchema = z.strictObject({
