@@ -143,7 +143,7 @@ test.each([
   ['law fixed', { control: { law: 'fixed' } }],
 ] as [string, Partial<PolicyInput>][])(
   '%s: nothing is applied, the numbers to write or pin are said',
-  async (what, more) => {
+  async (_what, more) => {
     await adopted(more);
     await history(madeUp({ days: 2 }));
     const refused = await run('tune checkout --apply --yes');
