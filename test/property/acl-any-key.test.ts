@@ -12,6 +12,7 @@ let server: TestRedis;
 let admin: Redis;
 /** Commands that write, with the number of arguments that each takes at least. */
 let writers: { name: string; size: number }[];
+let rules: string[];
 
 beforeAll(async () => {
   server = await startRedis();
@@ -21,7 +22,7 @@ beforeAll(async () => {
     .find((text) => text.startsWith(`user ${USER} `))!
     .replace(/#@[A-Z0-9_]+@/, '>password');
   // Spaces within a selector's brackets part no rules.
-  const rules = line.slice(`user ${USER} `.length).split(/ (?![^(]*\))/);
+  rules = line.slice(`user ${USER} `.length).split(/ (?![^(]*\))/);
   expect(await admin.call('ACL', 'SETUSER', USER, ...rules)).toBe('OK');
   const names = (await admin.call('COMMAND', 'LIST', 'FILTERBY', 'ACLCAT', 'write')) as string[];
   const infos = (await admin.call('COMMAND', 'INFO', ...names)) as [string, number][];
@@ -31,9 +32,9 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** What the server would say to this user; nothing is run. */
-async function dryRun(calls: string[][]): Promise<string[]> {
+async function dryRun(calls: string[][], user = USER): Promise<string[]> {
   const pipeline = admin.pipeline();
-  for (const call of calls) pipeline.call('ACL', 'DRYRUN', USER, ...call);
+  for (const call of calls) pipeline.call('ACL', 'DRYRUN', user, ...call);
   return ((await pipeline.exec()) ?? []).map(([error, reply]) => error?.message ?? String(reply));
 }
 
@@ -70,7 +71,14 @@ test('a service cannot write params, audit, lease, state, status, policy, by any
       const keys = limiterKeys(of);
       const shut = [
         ...[keys.params, keys.audit, keys.lease, keys.state, keys.status, keys.history],
-        ...[keys.policy, keys.policyVersion(version), fleetKeys().limiters, fleetKeys().daemons],
+        ...[
+          keys.policy,
+          keys.policyVersion(version),
+          keys.overrides,
+          keys.tail,
+          fleetKeys().limiters,
+          fleetKeys().daemons,
+        ],
       ];
       const calls = shut.flatMap((key) =>
         // The key in every place: as target, as source, as member.
@@ -142,5 +150,32 @@ test('a service needs no more than a Cluster or Sentinel client asks for', async
   ];
   for (const [i, reply] of (await dryRun(mayNot)).entries()) {
     expect([mayNot[i], reply]).toEqual([mayNot[i], expect.stringContaining('no permissions')]);
+  }
+});
+
+test('narrowed to one limiter, a service has its own keys and nobody else’s', async () => {
+  const narrow = rules.map((rule) => rule.replaceAll('flyball:*{*}', 'flyball:{checkout}'));
+  expect(await admin.call('ACL', 'SETUSER', 'narrow', ...narrow)).toBe('OK');
+  const callsOn = (of: LimiterAddress) => {
+    const keys = limiterKeys(of);
+    return [
+      ['set', keys.bucket, '1'],
+      ['set', keys.subjectBucket('}{checkout}:b:x'), '1'],
+      ['hset', keys.inFlight, 'a', '1'],
+      ['hgetall', keys.params],
+    ];
+  };
+  const own = callsOn({ name: 'checkout' });
+  expect(await dryRun(own, 'narrow')).toEqual(own.map(() => 'OK'));
+  for (const of of [
+    { name: 'orders' },
+    { name: 'checkout', group: 'g' },
+    { name: 'x', group: 'checkout' },
+  ]) {
+    for (const [i, reply] of (await dryRun(callsOn(of), 'narrow')).entries())
+      expect([callsOn(of)[i], reply]).toEqual([
+        callsOn(of)[i],
+        expect.stringContaining('no permissions'),
+      ]);
   }
 });
