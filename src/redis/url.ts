@@ -39,7 +39,7 @@ const SCHEMES: Record<string, { kind: RedisPlace['kind']; tls: boolean; port: nu
  */
 export function parseRedisUrl(url: string): RedisPlace {
   if (url.startsWith('unix:')) return unixSocket(url);
-  const parts = /^([a-z+]+):\/\/(?:([^/]*)@)?([^/?#]*)(\/[^?#]*)?(\?[^#]*)?$/i.exec(url);
+  const parts = /^([a-z][a-z0-9+.-]*):\/\/(?:([^/]*)@)?([^/?#]*)(\/[^?#]*)?(\?[^#]*)?$/i.exec(url);
   if (parts === null) throw badUrl(url, 'is not a URL');
   const [, name = '', userinfo = '', hosts = '', path = '', query = ''] = parts;
   const scheme = SCHEMES[name.toLowerCase()];

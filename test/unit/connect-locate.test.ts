@@ -85,6 +85,8 @@ describe('parseRedisUrl', () => {
 
   test.each([
     ['localhost:6379', 'is not a URL'],
+    ['redis-cluster://h1:1,h2:2', 'begins with redis-cluster://'],
+    ['redis2://h', 'begins with redis2://'],
     ['', 'is not a URL'],
     ['http://h', 'begins with http://'],
     ['redis+sentinels://h/m', 'begins with redis+sentinels://'],
