@@ -1,8 +1,9 @@
 /** `expectSim`: passes, and fails with the number and the row; by the built-in plant and by one that was fitted. */
 import { describe, expect, test } from 'vitest';
 import { PolicyError } from '../../src/errors.js';
+import { definePolicy } from '../../src/index.js';
 import { serviceOf } from '../../src/sim/service.js';
-import { expectSim, type ScenarioName } from '../../src/testing.js';
+import { expectSim } from '../../src/testing.js';
 import { policyAt } from './support.js';
 
 const policy = policyAt(20);
@@ -61,5 +62,12 @@ describe('who is judged', () => {
 
 test('a policy with faults and a scenario that is none are refused by name', () => {
   expect(() => expectSim({ limiter: { name: 'x', rate: -1, capacity: 1 } })).toThrow(PolicyError);
-  expect(() => expectSim(policy).on('surges' as ScenarioName)).toThrow(/"surges" is no scenario/);
+  // @ts-expect-error names of scenarios are types
+  const wrong = () => expectSim(policy).on('surges');
+  expect(wrong).toThrow(/"surges" is no scenario/);
+});
+
+test('takes what definePolicy gives', () => {
+  const defined = definePolicy({ limiter: { name: 'plain', rate: 20, capacity: 20 } });
+  expectSim(defined).on('night').goodput.toBeAbove(0.9);
 });
