@@ -34,8 +34,8 @@ export function register(program: Command, io: CliIo): void {
       )
       .addHelpText(
         'after',
-        `
-capacity = floor(1000 ÷ p999 in ms × slots × instances × ${HEADROOM}), at most connections ÷ hold, at least a second of the rate.`,
+        `\ncapacity = floor(1000 ÷ p999 in ms × slots × instances × ${HEADROOM}),
+at most connections ÷ hold, at least a second of the rate.`,
       )
       .action((flags: SizeFlags) => size(io, flags)),
   );

@@ -354,6 +354,9 @@ test('a daemon writes all of it, and nothing outside', async () => {
   expect(await inScript(daemon, 'XADD', plain.audit, '*', 'kind', 'note')).toBe('ok');
   expect(await tried(daemon, 'SET', plain.policy, '{}')).toBe('ok');
   expect(await tried(daemon, 'PUBLISH', fleetKeys().changes, 'x')).toBe('ok');
+  expect(await tried(daemon, 'HSETNX', plain.history, '29665000', '[]')).toBe('ok');
+  expect(await tried(daemon, 'HKEYS', plain.history)).toBe('ok');
+  expect(await tried(daemon, 'PEXPIRE', plain.history, '1000', 'NX')).toBe('ok');
   expect(await tried(daemon, 'CONFIG', 'GET', 'maxmemory-policy')).toBe('ok');
   expect(await tried(daemon, 'SET', 'other', '1')).toBe('refused');
   for (const name of ['FLUSHALL', 'KEYS', 'SHUTDOWN']) {
