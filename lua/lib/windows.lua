@@ -64,7 +64,8 @@ for i = 1, takes do
     reason, left = 4, 0
     retry = open_until < 0 and -1 or whole_ms(open_until - now)
   else
-    local need = micros(cost)
+    -- What no window can count fits into none.
+    local need = cost * 1000000 < LARGEST_LIMIT and micros(cost) or math.huge
     local total = window_of(total_key)
     local own = own_limit and kind ~= 'exempt' and key ~= total_key and window_of(key)
     if own and most and not rule and own.fresh and not own.came and not room_for(window_life_ms, cost > 0) then

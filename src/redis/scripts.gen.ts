@@ -635,7 +635,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: 'dd19551ac9b603627674e9bafb35ed6a0772f1b3',
+  sha: 'ba136a8539aff550acdd046ff974001ec0cd4c96',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1172,7 +1172,7 @@ for i = 1, takes do\n\
     reason, left = 4, 0\n\
     retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
   else\n\
-    local need = micros(cost)\n\
+    local need = cost * 1000000 < LARGEST_LIMIT and micros(cost) or math.huge\n\
     local total = window_of(total_key)\n\
     local own = own_limit and kind ~= 'exempt' and key ~= total_key and window_of(key)\n\
     if own and most and not rule and own.fresh and not own.came and not room_for(window_life_ms, cost > 0) then\n\
@@ -2587,7 +2587,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'a6759cd414c236993908f1c0ab167f738b243716',
+  sha: 'c6042e0238998098e9e87a414626f4b9b944794f',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3142,7 +3142,7 @@ for i = 1, takes do\n\
     reason, left = 4, 0\n\
     retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
   else\n\
-    local need = micros(cost)\n\
+    local need = cost * 1000000 < LARGEST_LIMIT and micros(cost) or math.huge\n\
     local total = window_of(total_key)\n\
     local own = own_limit and kind ~= 'exempt' and key ~= total_key and window_of(key)\n\
     if own and most and not rule and own.fresh and not own.came and not room_for(window_life_ms, cost > 0) then\n\
@@ -7297,7 +7297,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: 'a908a4eb8b3be69906f06b1cd319b765bda3fecc',
+  sha: '3f2ed16f52b2c25bd3101f0530b12d8b56e227aa',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7814,7 +7814,7 @@ for i = 1, takes do\n\
     reason, left = 4, 0\n\
     retry = open_until < 0 and -1 or whole_ms(open_until - now)\n\
   else\n\
-    local need = micros(cost)\n\
+    local need = cost * 1000000 < LARGEST_LIMIT and micros(cost) or math.huge\n\
     local total = window_of(total_key)\n\
     local own = own_limit and kind ~= 'exempt' and key ~= total_key and window_of(key)\n\
     if own and most and not rule and own.fresh and not own.came and not room_for(window_life_ms, cost > 0) then\n\

@@ -147,3 +147,22 @@ test('refunds to many long logs hold Redis no longer than 20,000 entries', async
     'refunded',
   );
 });
+
+test.each([
+  ['sliding-log', 0],
+  ['sliding-counter', 6],
+  ['fixed-window', 0],
+] as const)(
+  '%s: a cost beyond what a window can count fits into none, however large the limit',
+  async (algorithm, cells) => {
+    const { keys, call } = fixture.limiter();
+    const most = { rate: 1e12, maxRate: 1e12, capacity: 1e12, maxCapacity: 1e12 };
+    await seedParams(fixture.redis, keys, most, { nowUs: T0 });
+    const terms = { terms: { algorithm, windowMs: 86_400_000, cells } };
+    for (const cost of [999_999_999_999_999, 2_251_799_814]) {
+      const { answers } = await call([{ cost }], T0, terms);
+      expect(answers[0]!.reason).toBe('cost_exceeds_capacity');
+    }
+    expect((await call([{ cost: 1_000_000_000 }], T0, terms)).answers[0]!.allowed).toBe(true);
+  },
+);
