@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { checkColumn } from '../../src/cli/backtest-columns.js';
 import { readCsv } from '../../src/cli/backtest-csv.js';
 import { readPrometheus } from '../../src/cli/backtest-prometheus.js';
 import { policySchema } from '../../src/policy/schema.js';
@@ -152,14 +153,11 @@ describe('roll-ups in Redis', () => {
     expect(stdout).toMatch(/No closed loop: .*too few/);
   });
 
-  test('no history, no such limiter, no such policy', async () => {
+  test('no history', async () => {
     await seedLimiter(redis, address);
-    const empty = await run(policy);
-    expect(empty.code).toBe(1);
-    expect(empty.stderr).toContain('FLYBALL_E_BACKTEST_EMPTY');
-    const other = await run(policy, '--limiter', 'chekout');
-    expect(other.stderr).toContain('Did you mean checkout?');
-    expect((await run(join(setup.dir, 'none.ts'))).code).toBe(78);
+    const { code, stderr } = await run(policy);
+    expect(code).toBe(1);
+    expect(stderr).toContain('FLYBALL_E_BACKTEST_EMPTY');
   });
 });
 
@@ -297,8 +295,8 @@ describe('Prometheus', () => {
       return `${code} ${stderr}`;
     };
     expect(await wrong('--prometheus', url)).toContain('FLYBALL_E_BACKTEST_EMPTY');
-    const typo = await wrong('--prometheus', url, '--query', 'okPerSeconds=x');
-    expect(typo).toMatch(/^64 .*did you mean okPerSecond\?/s);
+    expect(() => checkColumn(plain, 'okPerSeconds')).toThrow('did you mean okPerSecond?');
+    expect(() => checkColumn(plain, 'p95')).not.toThrow();
     expect(await wrong('--prometheus', url, '--csv', 'x.csv')).toMatch(/^64 .*two pasts/s);
     expect(await wrong('--query', 'okPerSecond=x')).toMatch(/^64 .*--prometheus <url>/s);
     expect(await wrong('--query', 'okPerSecond')).toMatch(/^64 .*name=promql/s);
