@@ -101,7 +101,9 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
     return members.map((member, i) => {
       const [answer, inForce] = [said.answers[i]!, said.inForce[i]!];
       const verdict = verdictOf(member, wishes[i]!, held[i]!, { answer, inForce, all, startedMs });
-      return all && held[i]!.overCap ? overCap(member, held[i]!, verdict) : verdict;
+      // Of a mode that has ended meanwhile: what was taken is enforced, and can be given back.
+      const beyond = all && held[i]!.overCap && inForce.mode === 'shadow';
+      return beyond ? overCap(member, held[i]!, verdict) : verdict;
     });
   }
 
