@@ -1,4 +1,4 @@
-/** The terms of a local breaker, checked and with defaults filled in. Stage: enforce. */
+/** What `protect` may be given, and the terms of its local breaker, with defaults filled in. Stage: enforce. */
 import { FlyballTypeError } from '../errors.js';
 import { checkDuration, checkWhole, show } from './arguments.js';
 import { checkKnown } from './known-options.js';
@@ -15,6 +15,15 @@ export interface BreakerOptions {
   openMs?: number;
 }
 
+export const OF_PROTECT: readonly string[] = [
+  'limiter',
+  'timeoutMs',
+  'take',
+  'isFailure',
+  'codeOf',
+  'breaker',
+  'fallback',
+];
 const OF_BREAKER = [
   'volumeThreshold',
   'errorRatio',

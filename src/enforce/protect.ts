@@ -10,7 +10,7 @@ import { partsOf } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
 import { after, pause } from './pacing.js';
 import { type CircuitState, createCircuit } from './protect-circuit.js';
-import { type BreakerOptions, resolveBreaker } from './protect-options.js';
+import { type BreakerOptions, OF_PROTECT, resolveBreaker } from './protect-options.js';
 import { codeOf, type Outcome, outcomeOf } from './recorder.js';
 
 export type { BreakerOptions, CircuitState };
@@ -48,16 +48,6 @@ export interface ProtectOptions<Args extends unknown[], T> {
   fallback?: (error: unknown, ...args: Args) => T | Promise<T>;
 }
 
-const KNOWN = [
-  'limiter',
-  'timeoutMs',
-  'take',
-  'isFailure',
-  'codeOf',
-  'breaker',
-  'fallback',
-] satisfies (keyof ProtectOptions<unknown[], unknown>)[];
-
 export interface ProtectStats extends Record<Outcome, number> {
   /** By the limiter, or the fleet's breaker. */
   denied: number;
@@ -87,7 +77,7 @@ export function protect<Args extends unknown[], T>(
   options: ProtectOptions<Args, T> = {},
 ): Protected<Args, T> {
   checkFunction(fn, 'the second argument of protect', 'protect(name, (call) => …)');
-  checkKnown('protect', options, KNOWN);
+  checkKnown('protect', options, OF_PROTECT);
   const timeoutMs = checkDuration('timeoutMs', options.timeoutMs ?? 10_000, 1, 600_000);
   const breaker = resolveBreaker(options.breaker);
   const own = isLimiter(options.limiter) ? null : createLimiter({ ...options.limiter, name });
