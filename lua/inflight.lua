@@ -31,7 +31,8 @@ local now = now_us(ARGV[1])
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'
 local bound = within(ARGV[7] or '0', 0, 1000000000)
-if not now or not process or string.find(process, '^:') or process == '' or #process > 256 or not need or not bound or not KEYS[3] or not ARGV[6] then
+local named = process and process ~= '' and #process <= 256 and not string.find(process, '^:')
+if not now or not named or not need or not bound or not KEYS[3] or not ARGV[6] then
   return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, a process that does not begin with :, '
     .. 'need and bound of 0 or more, and exact')
 end

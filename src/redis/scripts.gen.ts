@@ -2143,7 +2143,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: '8be2dd86ecc9310bf17779f6fcef562f8b7a0aee',
+  sha: 'cab18b234ad321a18831152d1797ff341b844a3b',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2399,7 +2399,8 @@ local now = now_us(ARGV[1])\n\
 local process, need, by_place = ARGV[2], within(ARGV[3], 0, 1000000000), ARGV[4] == '2'\n\
 local reports, exact, never = by_place or ARGV[4] == '1', ARGV[6] == '1', ARGV[6] == '-'\n\
 local bound = within(ARGV[7] or '0', 0, 1000000000)\n\
-if not now or not process or string.find(process, '^:') or process == '' or #process > 256 or not need or not bound or not KEYS[3] or not ARGV[6] then\n\
+local named = process and process ~= '' and #process <= 256 and not string.find(process, '^:')\n\
+if not now or not named or not need or not bound or not KEYS[3] or not ARGV[6] then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID inflight wants three keys, a process that does not begin with :, '\n\
     .. 'need and bound of 0 or more, and exact')\n\
 end\n\
@@ -3693,7 +3694,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '564b87f68e6c23ebd1ee90a273d07c8dbba22e7f',
+  sha: '1953143f454b1a803dd37c964f818b10d77dcbbb',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4130,7 +4131,9 @@ if value ~= '' then\n\
     return refuse('invalid', 'the policy has no numbers for subjects: give rate and capacity')\n\
   end\n\
 end\n\
-local flat = redis.call('HGETALL', KEYS[3])\n\
+local kind = redis.call('TYPE', KEYS[3])['ok']\n\
+local foreign = kind ~= 'hash' and kind ~= 'none'\n\
+local flat = foreign and {} or redis.call('HGETALL', KEYS[3])\n\
 local over, left, found = {}, 0, nil\n\
 for i = 1, #flat, 2 do\n\
   if flat[i] == field then found = flat[i + 1] end\n\
@@ -4154,6 +4157,7 @@ local steps = steps_of(p.subjectTerms or '')\n\
 local tier = steps[tier_of(steps, tonumber(standing or ''))]\n\
 local was, is = before and before.numbers and before or tier, rule and rule.numbers and rule or tier\n\
 if was ~= is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end\n\
+if foreign then redis.call('DEL', KEYS[3]) end\n\
 for i = 1, #over do redis.call('HDEL', KEYS[3], over[i]) end\n\
 if rule then redis.call('HSET', KEYS[3], field, value) else redis.call('HDEL', KEYS[3], field) end\n\
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\

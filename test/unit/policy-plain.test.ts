@@ -182,6 +182,8 @@ test('a fresh limiter gets the policy’s numbers, its bounds and its safe value
     subject: 'user:{userId}',
     algorithm: '',
     terms: '',
+    subjectRules: 0,
+    subjectTerms: '',
     rollout: '',
     windowMs: 0,
     cells: 0,
