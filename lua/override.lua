@@ -74,7 +74,10 @@ if value ~= '' then
 end
 
 -- Those that are over go; the newest word on this subject counts alone.
-local flat = redis.call('HGETALL', KEYS[3])
+-- Under another type there are none, and this write takes its place.
+local kind = redis.call('TYPE', KEYS[3])['ok']
+local foreign = kind ~= 'hash' and kind ~= 'none'
+local flat = foreign and {} or redis.call('HGETALL', KEYS[3])
 local over, left, found = {}, 0, nil
 for i = 1, #flat, 2 do
   if flat[i] == field then found = flat[i + 1] end
@@ -102,6 +105,7 @@ local steps = steps_of(p.subjectTerms or '')
 local tier = steps[tier_of(steps, tonumber(standing or ''))]
 local was, is = before and before.numbers and before or tier, rule and rule.numbers and rule or tier
 if was ~= is then change_numbers(p, KEYS[4], KEYS[5], was, is, now, s) end
+if foreign then redis.call('DEL', KEYS[3]) end
 for i = 1, #over do redis.call('HDEL', KEYS[3], over[i]) end
 if rule then redis.call('HSET', KEYS[3], field, value) else redis.call('HDEL', KEYS[3], field) end
 return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }

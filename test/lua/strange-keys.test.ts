@@ -4,7 +4,11 @@ import type { TakeCall } from '../../src/redis/calls.js';
 import type { ParamChange } from '../../src/redis/params.js';
 import { topScript } from '../../src/redis/scripts.gen.js';
 import { countOutcome } from '../../src/redis/subject-outcome.js';
-import { overrideSubject, type SubjectRule } from '../../src/redis/subject-override.js';
+import {
+  overrideSubject,
+  readOverrides,
+  type SubjectRule,
+} from '../../src/redis/subject-override.js';
 import { changeParams, seedParams, storedParams, testEntry } from '../support/seed-params.js';
 import { type Limiter, reasons, S, T0, useRedis } from './fixture.js';
 
@@ -138,6 +142,26 @@ describe('a write that cannot be undone fails nowhere after it has begun', () =>
     expect(await fixture.redis.hlen(keys.overrides)).toBe(1);
     expect(await fixture.redis.xlen(keys.audit)).toBe(2);
     expect((await storedParams(fixture.redis, keys))!.revision).toBe(2);
+  });
+
+  test('overrides under another type are none: neither a person nor a policy is kept from acting', async () => {
+    const made = await limiter();
+    await fixture.redis.set(made.keys.overrides, 'x');
+    expect(await readOverrides(fixture.redis, made.keys)).toEqual(new Map());
+    expect(await say(made, 'a', { kind: 'block' })).toMatchObject({ status: 'ok' });
+    expect([...(await readOverrides(fixture.redis, made.keys)).keys()]).toEqual(['a']);
+    await fixture.redis.hset(
+      made.keys.overrides,
+      'b',
+      'limit -1 nan -',
+      'c',
+      'limit -5 1 1',
+      'd',
+      'limit -1 1e7 2',
+    );
+    const read = await readOverrides(fixture.redis, made.keys);
+    expect([...read.keys()].sort()).toEqual(['a', 'd']);
+    expect(read.get('d')).toMatchObject({ rate: null, capacity: 2 });
   });
 
   test('I2: thousands of overrides that are over, by another hand, are removed by one write', async () => {
