@@ -2,11 +2,14 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { serviceOf } from '../../src/sim/service.js';
 import { SCENARIOS } from '../../src/testing.js';
 import { historyOf, policyAt } from '../sim/support.js';
 import { cli } from '../support/cli-run.js';
+
+// Much is computed; on a busy machine that takes a while.
+vi.setConfig({ testTimeout: 180_000 });
 
 let dir: string;
 let policy: string;
