@@ -133,22 +133,24 @@ export function recommend(input: TuneInput): Recommendation | NoRecommendation {
             bounds.inFlight ?? { min: 1, max: Number.POSITIVE_INFINITY },
             'bounds.inFlight',
           ),
-    bounds: knee === null ? null : boundsFrom(knee),
+    bounds: knee === null ? null : boundsFrom(knee, rate.wanted),
     knee,
     missing,
   };
 }
 
 function tooShort(usable: Usable, history: readonly HistoryRow[]): string | null {
-  const hours = spanOf(history) / 3_600_000;
+  const spanMs = spanOf(history);
+  const long =
+    spanMs < 3_600_000 ? `${show(spanMs / 60_000)} min` : `${show(spanMs / 3_600_000)} h`;
   const left = Object.entries(usable.leftOut)
     .filter(([, count]) => count > 0)
     .map(([why, count]) => `${count} ${why}`)
     .join(', ');
   const out = left === '' ? '' : ` Left out: ${left}.`;
   const need = `a day with ${LEAST_MINUTES} usable minutes is needed, so that its peak has been seen`;
-  if (spanOf(history) < LEAST_HISTORY_MS) {
-    return `The history reaches back ${show(hours)} h, and ${need}. Wait, or use \`flyball size\`.${out}`;
+  if (spanMs < LEAST_HISTORY_MS) {
+    return `The history reaches back ${long}, and ${need}. Wait, or use \`flyball size\`.${out}`;
   }
   if (usable.rows.length < LEAST_MINUTES) {
     return `${usable.rows.length} minutes of the history can be used, and ${need}.${out}`;
@@ -159,9 +161,13 @@ function tooShort(usable: Usable, history: readonly HistoryRow[]): string | null
   return null;
 }
 
-function boundsFrom(knee: FoundKnee): NonNullable<Recommendation['bounds']> {
+/** The rate that is recommended lies within them, however short of it the curve falls. */
+function boundsFrom(knee: FoundKnee, rate: number): NonNullable<Recommendation['bounds']> {
   return {
-    rate: { min: round(knee.perSecond / 10), max: Math.ceil(1.2 * knee.mostPerSecond) },
+    rate: {
+      min: round(Math.min(knee.perSecond / 10, rate)),
+      max: Math.ceil(1.2 * Math.max(knee.mostPerSecond, rate)),
+    },
     inFlight: {
       min: Math.max(1, Math.floor(knee.inFlight / 10)),
       max: Math.ceil(1.5 * knee.inFlight),

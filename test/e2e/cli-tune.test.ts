@@ -116,6 +116,9 @@ test('--apply asks, and sets it within the bounds in one revision with one entry
     },
   ]);
   expect(await verifyAudit(redis, checkout)).toMatchObject({ verdict: 'consistent' });
+  const explained = await run('explain checkout 2');
+  expect(explained).toMatchObject({ code: 0 });
+  expect(explained.stdout).toContain('tuned checkout from its history: rate 100 → 130/s');
   // Once more: nothing is left to do.
   const again = await run('tune checkout --apply --yes');
   expect(again).toMatchObject({ code: 0 });
@@ -171,6 +174,18 @@ test('a history that is too short, and spans that are none, are said', async () 
     expect(await run(`tune checkout --since ${since}`)).toMatchObject({ code: 64 });
   }
   expect(await run('tune chekout')).toMatchObject({ code: 64 });
+});
+
+test('a capacity that has no bounds stays, and one below a second of the rate is said', async () => {
+  const bounds = { rate: { min: 10, max: 300 }, inFlight: { min: 2, max: 64 } };
+  await adopted({ bounds });
+  await history(madeUp({ days: 2, mean: 180 }));
+  const dry = await run('tune checkout --apply --dry-run');
+  expect(dry).toMatchObject({ code: 0 });
+  expect(dry.stdout).toMatch(
+    /Capacity 200 holds less than a second of 2\d\d\/s: raise limiter\.capacity/,
+  );
+  expect(dry.stdout).toMatch(/capacity +200$/m);
 });
 
 test('what the command line says of the service leads over the policy', async () => {

@@ -87,6 +87,8 @@ test('the cap is the knee of the curve that made the history, with bounds around
   expect(bounds!.inFlight.min).toBeLessThan(knee!.inFlight);
   expect(bounds!.inFlight.max).toBeGreaterThan(knee!.inFlight);
   expect(bounds!.rate.max).toBeGreaterThan(knee!.mostPerSecond);
+  expect(bounds!.rate.max).toBeGreaterThan(found.rate.wanted);
+  expect(bounds!.rate.min).toBeLessThan(found.rate.wanted);
 });
 
 test('far from its knee a service shows none, and that is said; noise that load does not explain is no knee', () => {

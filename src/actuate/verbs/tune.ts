@@ -61,11 +61,17 @@ export function obstacle(facts: Facts, { rate, inFlightMax }: Recommendation): s
   return null;
 }
 
-function notesOf({ policy }: Facts, tuned: Recommendation, change: ParamChange): string[] {
+function notesOf({ policy, params }: Facts, tuned: Recommendation, change: ParamChange): string[] {
   const notes = tuned.missing.map((what) => `Not known: ${what}`);
   notes.push(
     `The law ${policy?.control.law} goes on from these values; what should last belongs in the policy.`,
   );
+  const [rate, capacity] = [change.rate ?? params.rate, change.capacity ?? params.capacity];
+  if (capacity < rate) {
+    notes.push(
+      `Capacity ${short(capacity)} holds less than a second of ${short(rate)}/s: raise limiter.capacity in the policy to ${Math.ceil(rate)}.`,
+    );
+  }
   const { band, value } = tuned.rate;
   if (change.rate !== undefined && band !== null && band.high > 2 * band.low) {
     notes.push(
