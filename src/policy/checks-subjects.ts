@@ -1,4 +1,4 @@
-/** Checks between what a policy says of all subjects, of their tiers and of the most of them. Stage: policy. */
+/** Checks between what a policy says of subjects, their tiers, the most of them, and of blocks. Stage: policy. */
 import { DEFAULT_RESET_ON } from '../redis/subject-terms.js';
 import type { Draft, Report } from './draft.js';
 
@@ -15,6 +15,7 @@ export function checkSubjects({ limiter }: Draft, report: Report): void {
     );
   }
   const tiers = limiter.perSubject?.tiers;
+  checkDraw(limiter, report);
   if (tiers === undefined) return;
   const resets: readonly string[] = tiers.resetOn ?? DEFAULT_RESET_ON;
   if (tiers.on !== undefined && resets.includes(tiers.on)) {
@@ -30,6 +31,23 @@ export function checkSubjects({ limiter }: Draft, report: Report): void {
       checkStep(limiter, step, tiers.steps?.[i - 1], `${TIERS}.steps.${i}`, report);
     }
   }
+}
+
+/** What makes each take ask Redis, so that no block would ever be drawn. */
+function checkDraw({ draw, algorithm, subjects, perSubject }: Limiter, report: Report): void {
+  if (draw !== 'block') return;
+  const against = [
+    ...(algorithm === undefined || algorithm === 'token-bucket'
+      ? []
+      : [`algorithm '${algorithm}'`]),
+    ...(perSubject?.tiers === undefined ? [] : [TIERS]),
+    ...(subjects === undefined ? [] : ['limiter.subjects']),
+  ];
+  if (against.length === 0) return;
+  report(
+    'limiter.draw',
+    `is 'block', but with ${against.join(' and ')} each take asks Redis. Say 'each', or leave out the other.`,
+  );
 }
 
 function checkStep(

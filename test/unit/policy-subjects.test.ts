@@ -127,3 +127,16 @@ describe('what reaches Redis', () => {
     expect(policySchema.parse(limiter(undefined)).limiter.perSubject).not.toHaveProperty('tiers');
   });
 });
+
+test('blocks beside what makes each take ask Redis are refused, and alone they are not', () => {
+  const told = /^limiter\.draw is 'block', but with (.+) each take asks Redis\. Say 'each'/;
+  const against = (input: unknown) => faults(input).map((fault) => told.exec(fault)?.[1]);
+  expect(against(limiter(undefined, { draw: 'block' }))).toEqual([]);
+  expect(against(limiter(TIERS, { draw: 'each' }))).toEqual([]);
+  expect(
+    against(limiter(TIERS, { draw: 'block', subjects: { max: 9, overflow: 'shared' } })),
+  ).toEqual(['limiter.perSubject.tiers and limiter.subjects']);
+  expect(against(limiter(undefined, { draw: 'block', ...WINDOW }))).toEqual([
+    "algorithm 'sliding-log'",
+  ]);
+});
