@@ -67,10 +67,8 @@ const rates = async () => {
 };
 
 test('the sum keeps to what the downstream leaves, while the rates follow the need from one to the other', async () => {
-  for (const [i, name] of NAMES.entries()) {
-    setups[i]!.write(`${name}.ts`, policy(name));
-    await setups[i]!.start().line('lease_taken', (line) => line.limiter === name);
-  }
+  for (const [i, name] of NAMES.entries()) setups[i]!.write(`${name}.ts`, policy(name));
+  await Promise.all(setups.map((setup) => setup.start().line('lease_taken')));
   const load = { orders: 220, refunds: 5 };
   for (const name of NAMES) traffic(name, () => load[name]);
   let most = 0;
