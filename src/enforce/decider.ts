@@ -166,7 +166,7 @@ export function createDecider(options: DeciderOptions): Decider {
       inForce,
       inForce.mode === 'shadow' ? 0 : answer.delayMs,
       nowMs,
-      allowed ? chargeOf(wish.cost, inForce, reply) : null,
+      allowed ? chargeOf(wish.cost, inForce, reply, answer.shared) : null,
     );
   }
 

@@ -12,6 +12,8 @@ export interface Charge {
   readonly terms: AlgorithmTerms | undefined;
   /** It was taken from the shadow's keys. */
   readonly shadow: boolean;
+  /** The bucket that subjects past the most share stood in: the subject's own owes nothing for it. */
+  readonly shared: boolean;
   /** Its name for refunds, once the decision's id was read. */
   mark: string | null;
   /** Given back when the request ended. */
@@ -23,11 +25,13 @@ export function chargeOf(
   cost: number,
   inForce?: InForce,
   reply: TakeReply | null = null,
+  shared = false,
 ): Charge | null {
   const shadow = inForce?.mode === 'shadow';
-  if (cost === 1 && !shadow && reply?.terms === undefined) return null;
+  if (cost === 1 && !shadow && !shared && reply?.terms === undefined) return null;
   const atUs = reply?.terms === undefined ? null : reply.nowUs;
-  return { cost, atUs, atMs: null, terms: reply?.terms, shadow, mark: null, returned: false };
+  const terms = reply?.terms;
+  return { cost, atUs, atMs: null, terms, shadow, shared, mark: null, returned: false };
 }
 
 /** It was admitted without asking: there is nothing to give back. */
@@ -42,6 +46,7 @@ export function plainCharge(): Charge {
     atMs: null,
     terms: undefined,
     shadow: false,
+    shared: false,
     mark: null,
     returned: false,
   };

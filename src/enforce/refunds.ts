@@ -41,13 +41,14 @@ export function createRefunds(options: RefundsOptions): Refunds {
     if (!wouldAllow || !BY_REDIS.includes(source)) return null;
     // An exempt subject took what was there: perhaps nothing.
     if (reason === 'off' || reason === 'exempt') return null;
-    const { cost, terms, mark, ...when } = decision.charge();
+    const { cost, terms, mark, shared, ...when } = decision.charge();
     if (cost === 0) return null;
     if (terms?.algorithm === 'leaky-bucket') return null;
     const atUs = when.atUs ?? (time.nowMs(when.atMs ?? 0) ?? clock.nowMs()) * 1000;
     // Without params there is no epoch.
     const of = source === 'unmanaged' ? { epoch: 0, generation: 0 } : { epoch, generation };
-    return { subject, cost, atUs, ...of, terms, mark };
+    // The total alone gets back what was taken from the bucket that newcomers share.
+    return { subject: shared ? null : subject, cost, atUs, ...of, terms, mark };
   }
 
   function ask(request: RefundRequest, shadow: boolean): Promise<Refund> {

@@ -187,3 +187,20 @@ test('the crowd: past the most subjects newcomers share a bucket, counted and to
   const keys = await admin.keys('flyball:{open}:b:*');
   expect(keys).toHaveLength(21);
 });
+
+test('I5: what was taken from the shared bucket is not given back to one of its own that came since', async () => {
+  const perSubject = { subject: 'ip:{ip}', rate: 0.001, capacity: 3 };
+  await adopted('since', { perSubject, subjects: { max: 1, overflow: 'shared' } });
+  const api = limiter('since');
+  expect((await api.take('ip:1')).allowed).toBe(true);
+  const crowded = await api.take('ip:2');
+  expect(crowded.allowed).toBe(true);
+  const keys = limiterKeys({ name: 'since' });
+  expect(await admin.exists(keys.subjectBucket('ip:2'))).toBe(0);
+  // Room came for it, and it has used its own.
+  await admin.copy(keys.subjectBucket('ip:1'), keys.subjectBucket('ip:2'));
+  const [own, total] = await admin.mget(keys.subjectBucket('ip:2'), keys.bucket);
+  expect(await crowded.refund()).toEqual({ refunded: true });
+  expect(await admin.get(keys.subjectBucket('ip:2'))).toBe(own);
+  expect(Number(await admin.get(keys.bucket))).toBeLessThan(Number(total));
+});
