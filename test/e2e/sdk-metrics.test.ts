@@ -181,7 +181,8 @@ test('no label grows with traffic: none but limiter, source, limit, reason, stat
 
 test('the OpenMetrics format and workers of a cluster can read it too', async () => {
   const api = limiter({ rate: 5 });
-  const registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE as never);
+  const registry = new Registry();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   collectMetrics(api, { register: registry });
   await api.take();
   const text = await registry.metrics();
