@@ -57,6 +57,7 @@ export function createLink(options: LinkOptions): Link {
   let goodProbes = 0;
   let lastAnswerMs = Number.NEGATIVE_INFINITY;
   let connecting: Promise<void> | undefined;
+  let onReady = () => {};
   let probing: ReturnType<typeof setTimeout> | undefined;
 
   const onClose = () => {
@@ -127,12 +128,13 @@ export function createLink(options: LinkOptions): Link {
   /** One listener, however many calls wait. */
   function connected(): Promise<void> {
     if (redis.status === 'wait') redis.connect().catch(() => {});
-    connecting ??= new Promise((ok) =>
-      redis.once('ready', () => {
+    connecting ??= new Promise((ok) => {
+      onReady = () => {
         connecting = undefined;
         ok();
-      }),
-    );
+      };
+      redis.once('ready', onReady);
+    });
     return connecting;
   }
 
@@ -189,6 +191,7 @@ export function createLink(options: LinkOptions): Link {
       clearTimeout(probing);
       redis.off('close', onClose);
       redis.off('-node', onNodeGone);
+      redis.off('ready', onReady);
     },
   };
 }

@@ -202,8 +202,16 @@ export function resolveOptions(options: LimiterOptions): ResolvedOptions {
       1000,
       86_400_000,
     ),
-    clock: options.clock ?? systemClock,
+    clock: clockOf(options.clock),
   };
+}
+
+function clockOf(clock: Clock = systemClock): Clock {
+  if (typeof clock?.nowMs === 'function' && typeof clock.monotonicMs === 'function') return clock;
+  throw new FlyballTypeError(
+    'FLYBALL_E_ENFORCE_OPTION',
+    `clock is ${show(clock)}. Give { nowMs(), monotonicMs() }, or leave it out.`,
+  );
 }
 
 /** As daemon and CLI do it: services that looked elsewhere would be limited by nobody. */

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 import { FlyballTypeError } from '../errors.js';
 import { countOutcome, type OutcomeReply } from '../redis/subject-outcome.js';
 import type { KeyFinder } from './address.js';
-import { checkSubject, show } from './arguments.js';
+import { checkCall, checkSubject, show } from './arguments.js';
 import type { Link } from './link.js';
 import type { RedisClient } from './options.js';
 import type { Warn } from './warnings.js';
@@ -68,7 +68,9 @@ export function createOutcomes(options: OutcomesOptions): Outcomes {
   }
 
   return {
-    async count(subject, name, { id } = {}) {
+    async count(subject, name, given = {}) {
+      checkCall(given, undefined, 'the third argument of outcome');
+      const { id } = given;
       check(subject, name, id);
       const result = await send(subject, name, id ?? randomBytes(16).toString('hex'));
       if (result.status === 'counted') options.onCounted();

@@ -74,8 +74,8 @@ export function readWishes(
   wishes: Readonly<Record<string, TakeAllWish>>,
   options: TakeAllOptions,
 ): TakeWish[] {
-  checkCall(options, options?.signal);
-  checkCall(wishes, undefined);
+  checkCall(options, options?.signal, 'the second argument of takeAll');
+  checkCall(wishes, undefined, 'the first argument of takeAll');
   const names = members.map(({ resolved }) => resolved.name);
   for (const name of Object.keys(wishes)) {
     if (names.includes(name)) continue;
@@ -88,7 +88,11 @@ export function readWishes(
   if (onRedisError !== undefined) checkOnRedisError(onRedisError);
   signal?.throwIfAborted();
   return members.map((member, i) => {
-    const { subject, cost = 1, priority = 'default' } = wishes[names[i]!] ?? {};
+    const name = names[i]!;
+    // A limiter may be named `constructor`: what an object inherits is no wish.
+    const wish = (Object.hasOwn(wishes, name) ? wishes[name] : undefined) ?? {};
+    checkCall(wish, undefined, `takeAll: what is taken from ${name}`);
+    const { subject, cost = 1, priority = 'default' } = wish;
     checkSubject(subject);
     checkCost(cost);
     checkPriority(priority);

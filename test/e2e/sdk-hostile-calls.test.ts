@@ -1,8 +1,10 @@
 /** Whatever a caller hands in: each take ends, no place in flight is lost, and the service's process lives on. */
-import { getEventListeners } from 'node:events';
+import { spawn } from 'node:child_process';
+import { getEventListeners, once } from 'node:events';
+import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import { createLimiter, type Limiter, type LimiterOptions, takeAll } from '../../src/index.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
 
@@ -170,7 +172,7 @@ test('a tracer that throws costs its spans, no decision', async () => {
 test('an option that is wrong is told before a connection is opened or listened to', () => {
   const redis = server.client();
   const before = [redis.listenerCount('error'), redis.getMaxListeners()];
-  for (const wrong of [{ tracer: {} }, { rate: Number.NaN }]) {
+  for (const wrong of [{ tracer: {} }, { rate: Number.NaN }, { clock: {} }]) {
     expect(() => limiter({ redis, ...wrong } as never)).toThrow(TypeError);
   }
   expect([redis.listenerCount('error'), redis.getMaxListeners()]).toEqual(before);
@@ -211,4 +213,52 @@ test('an upstream that never answers holds neither the signal of its caller nor 
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   expect(api.stats().inFlight).toBe(0);
   await call.close();
+});
+
+test('what is no wish is told, before anything is taken', async () => {
+  const api = await ready(limiter());
+  const set = takeAll([api]);
+  const before = await left(api);
+  for (const wrong of [5, 'one', []]) {
+    const taken = set.take({ [api.name]: wrong } as never);
+    if (Array.isArray(wrong)) await taken.then((decision) => decision.refund());
+    else await expect(taken).rejects.toMatchObject({ code: 'FLYBALL_E_ENFORCE_OPTION' });
+  }
+  const outcome = api.outcome('user:1', 'paid', null as never);
+  await expect(outcome).rejects.toThrow('the third argument of outcome is null');
+  expect(await left(api)).toBe(before);
+});
+
+test('a limiter may be named as what every object inherits', async () => {
+  const api = limiter({ name: 'constructor', rate: 100, capacity: 100 });
+  const decision = await takeAll([api]).take();
+  expect(decision.decisions.constructor).toMatchObject({ allowed: true, subject: null });
+});
+
+test("a client of the caller's that never connects is left without listeners", async () => {
+  const redis = server.client({ lazyConnect: true, port: 1, retryStrategy: () => 1_000 });
+  const before = redis.eventNames().map((event) => redis.listenerCount(event));
+  const made = Array.from({ length: 5 }, () => limiter({ redis, deadlineMs: 20 }));
+  await Promise.all(made.map((each) => each.take()));
+  await Promise.all(made.map((each) => each.close()));
+  expect(redis.listenerCount('ready')).toBe(0);
+  expect(redis.eventNames().map((event) => redis.listenerCount(event))).toEqual(before);
+});
+
+test('a service that has closed its limiters ends at once, also if Redis was never there', async () => {
+  const script = `
+    import { createLimiter } from ${JSON.stringify(join(process.cwd(), 'dist/index.js'))};
+    const api = createLimiter({ name: 'nowhere', url: 'redis://127.0.0.1:1', onWarning() {} });
+    await api.take();
+    await api.close();
+    // ioredis would hold it for 2 s, for the sake of a connection that it gave up.
+    setTimeout(() => console.log('alive'), 1_900).unref();`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
+  let said = '';
+  child.stdout.on('data', (data) => {
+    said += data;
+  });
+  await once(child, 'close');
+  expect(child.exitCode).toBe(0);
+  expect(said).toBe('');
 });
