@@ -54,8 +54,8 @@ local function open_window(key)
     end
     return w
   end
-  -- Other cells, or a clock that was set back: what had not left yet counts as taken now, so even a denial writes it: in
-  -- a window that became shorter it would else deny for as long as the old one.
+  -- Other cells, or a clock that was set back: what had not left yet counts as taken now, and even a denial writes it:
+  -- in a window that became shorter it would else deny for as long as the old one.
   local back = newest * old_width > now
   for i = 1, count do
     if back or (newest - i + 1 + count) * old_width > now then

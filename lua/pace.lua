@@ -49,7 +49,7 @@ local function open_queue(key, v, per_second, most, life)
     level = tonumber(stored)
     level = level and level - v
   end
-  -- Further ahead than its room, no number, or without params a mark of the token clock: nothing is known, so it is full.
+  -- Further ahead than its room, no number, or without params a mark of the token clock: nothing is known, it is full.
   if not level or not (level <= most + q.slack) then level, q.ahead = most, true end
   q.level = math.max(0, level)
   return q
