@@ -173,3 +173,27 @@ test('init --dry-run prints and writes nothing; a bad name or rate is named', as
   const low = await flyball(['init', 'orders', '--rate', '0.5']);
   expect(low).toMatchObject({ code: 64, out: '', err: expect.stringContaining('1 … 100000') });
 });
+
+test('limiters that add up to more than their downstream leaves: a warning, at exit 0', async () => {
+  for (const [name, rate] of [
+    ['orders', 100],
+    ['refunds', 90],
+  ] as const) {
+    write(
+      `downstream/${name}.ts`,
+      `import { definePolicy, downstream } from 'flyball';
+export default definePolicy({
+  limiter: { name: '${name}', rate: ${rate}, capacity: 10, downstream: downstream('orders-db', { capacity: 200 }) },
+});
+`,
+    );
+  }
+  const folder = join(dir, 'downstream');
+  const { code, err } = await flyball(['check', folder]);
+  expect(code).toBe(0);
+  expect(err).toContain(
+    'Warning: downstream orders-db: the rates of orders, refunds add up to 190',
+  );
+  const { warnings } = JSON.parse((await flyball(['check', folder, '--json'])).out);
+  expect(warnings[0]).toContain('above the 160 tokens a second that it leaves');
+});
