@@ -9,7 +9,7 @@
 --   chargeByUs  latest Redis time (µs) at which this call may charge; empty: any; 0: never, only learn the time
 --   limiters    how many limiters a set has, 1 to 16
 --   terms...    of each limiter: `1` if its keys are the shadow's, `2` if they are since a rollout has not reached the
---               take, which denies nobody either, else `0`, and numbers for missing params; then
+--               take, which denies nobody but the blocked, else `0`, and numbers for missing params; then
 --               for each set of takes, of each limiter: `<cost>`, `<cost> critical` or `<cost> sheddable`
 -- RETURNS: [status, nowUs, inForce of each limiter, then reason, remaining, retryAfterMs of each take]
 -- TIME: once, unless nowUs is given
@@ -185,7 +185,8 @@ for set = 1, sets do
     local l, at = limiters[i], size * (set + 1) + i
     local cost, reason, retry, left, key = check(l, ARGV[3 + at], KEYS[at])
     cost_of[i], reason_of[i], retry_of[i], left_of[i], key_of[i] = cost, reason, retry, left, key
-    if reason > 1 and l.mode ~= 1 and not l.apart or reason == 8 then all = false end
+    -- A person's word on one subject waits for no rollout.
+    if reason > 1 and l.mode ~= 1 and (not l.apart or reason == 9) or reason == 8 then all = false end
   end
   for i = 1, size do
     local l, cost, left, key = limiters[i], cost_of[i], left_of[i], key_of[i]

@@ -31,6 +31,12 @@ export async function placeOf(
   return { slot: place as Slot, overCap: false };
 }
 
+/** Does this limiter stand in nobody's way? A block binds before the rollout has come. */
+export function admits(member: Member, answer: TakeAnswer, inForce: InForce): boolean {
+  if (answer.allowed || inForce.mode === 'shadow') return true;
+  return member.apart === true && answer.reason !== 'blocked';
+}
+
 /** What Redis said of this limiter; `all`: every limiter of the set admits. */
 export function verdictOf(
   member: Member,
@@ -41,7 +47,7 @@ export function verdictOf(
   const { answer, inForce, all, startedMs } = said;
   const { view, denials, decider, clock } = member;
   if (!answer.allowed && inForce === view.current) denials.learn(wish, answer, inForce, startedMs);
-  if (!all && (answer.allowed || inForce.mode === 'shadow' || member.apart)) {
+  if (!all && admits(member, answer, inForce)) {
     return bystander(member, held, {
       ...inForce,
       ...answer,

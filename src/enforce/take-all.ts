@@ -14,7 +14,7 @@ import {
   type TakeAllWish,
 } from './take-all-checks.js';
 import { SetDecision, type TakeAllDecision } from './take-all-decision.js';
-import { bystander, type Held, overCap, placeOf, verdictOf } from './take-all-member.js';
+import { admits, bystander, type Held, overCap, placeOf, verdictOf } from './take-all-member.js';
 import { traced } from './tracing.js';
 
 export interface TakeAll {
@@ -95,9 +95,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
     said: SetAnswer,
     startedMs: number,
   ) {
-    const all = said.answers.every(
-      ({ allowed }, i) => allowed || said.inForce[i]!.mode === 'shadow' || members[i]!.apart,
-    );
+    const all = said.answers.every((each, i) => admits(members[i]!, each, said.inForce[i]!));
     return members.map((member, i) => {
       const [answer, inForce] = [said.answers[i]!, said.inForce[i]!];
       const verdict = verdictOf(member, wishes[i]!, held[i]!, { answer, inForce, all, startedMs });

@@ -6650,7 +6650,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '29aa26cbe63717ea267b00fd30308de8ffe346e9',
+  sha: '777637cbf60b29eb45f1d169f3ee61e5a9b8fc69',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7169,7 +7169,7 @@ for set = 1, sets do\n\
     local l, at = limiters[i], size * (set + 1) + i\n\
     local cost, reason, retry, left, key = check(l, ARGV[3 + at], KEYS[at])\n\
     cost_of[i], reason_of[i], retry_of[i], left_of[i], key_of[i] = cost, reason, retry, left, key\n\
-    if reason > 1 and l.mode ~= 1 and not l.apart or reason == 8 then all = false end\n\
+    if reason > 1 and l.mode ~= 1 and (not l.apart or reason == 9) or reason == 8 then all = false end\n\
   end\n\
   for i = 1, size do\n\
     local l, cost, left, key = limiters[i], cost_of[i], left_of[i], key_of[i]\n\

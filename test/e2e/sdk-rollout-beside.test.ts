@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { flyball } from '../../src/enforce/middleware/express.js';
 import { createLimiter, type LimiterOptions, takeAll } from '../../src/index.js';
-import { limiterKeys } from '../../src/redis/keys.js';
+import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
@@ -90,6 +90,16 @@ test('takeAll: a limiter whose rollout has not reached the take denies nobody, a
   expect((await take('user:8')).allowed).toBe(true);
   mine.done();
   expect(await take('user:42')).toMatchObject({ allowed: false, reason: 'subject' });
+  // Whom a person has blocked is denied before the rollout has come, and the other limiter is not charged for it.
+  const spent = await admin.get(total!.bucket);
+  await admin.hset(fleetKeys().limiters, 'user', group);
+  expect((await run('subject user user:66 --block --for 1h --yes')).code).toBe(0);
+  expect(await take('user:66')).toMatchObject({
+    allowed: false,
+    limiter: 'user',
+    reason: 'blocked',
+  });
+  expect(await admin.get(total!.bucket)).toBe(spent);
   // Four of five have gone from the other; its denial holds for those in shadow as well.
   expect((await take('user:9')).allowed).toBe(true);
   const last = await take('user:9');
