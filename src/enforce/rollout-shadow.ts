@@ -86,7 +86,7 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Rollout
   };
 
   function fromRedis(
-    { allowed, reason, remaining, retryAfterMs }: TakeAnswer,
+    { allowed, reason, remaining, retryAfterMs, shared }: TakeAnswer,
     inForce: InForce,
     wish: TakeWish,
     nowMs: number,
@@ -111,7 +111,7 @@ export function withRollout(enforced: Decider, options: RolloutOptions): Rollout
       );
     }
     const charge = allowed
-      ? { ...(chargeOf(cost, inForce, reply) ?? plainCharge()), shadow: true }
+      ? { ...(chargeOf(cost, inForce, reply, shared) ?? plainCharge()), shadow: true }
       : null;
     return build(wish, allowed, reason, remaining, retryAfterMs, inForce, nowMs, charge);
   }
