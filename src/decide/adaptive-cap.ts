@@ -32,7 +32,7 @@ export const TUNING = {
   liftFrom: 0.4,
   /** Above the aim by this much a cut, below it by this much a raise: a cut costs more than a raise that waits. */
   calm: 0.2,
-  calmUp: 0.05,
+  calmUp: 0.15,
   /** So many roots of what is under way a cap that did not bind keeps above it. */
   spread: 2,
   cutPower: 0.7,

@@ -17,7 +17,7 @@ export const RESPONSE = {
    * Weight of the prior: evidence counts once ln N has varied by about its root. So much ÷ the answers of a reading,
    * since ln X of n answers varies by 1/√n.
    */
-  priorWeight: 12,
+  priorWeight: 5,
   /** Points further than this (log) from the cap say nothing of its neighbourhood. */
   nearby: 0.6,
   /** Time constant of forgetting. */

@@ -189,7 +189,7 @@ export interface DecideState {
 }
 
 export const LAW_VERSIONS: Record<string, number> = {
-  adaptive: 2,
+  adaptive: 3,
   step: 1,
   fixed: 1,
   aimd: 1,
