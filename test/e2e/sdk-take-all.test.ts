@@ -217,6 +217,7 @@ test('I8: Redis is silent: each limiter has its choice, one that denies denies a
   });
   own.resume();
   await until('Redis is back', () => a.stats().redisUp && b.stats().redisUp);
+  await until('Redis decides again', async () => (await a.peek()).source === 'redis');
   expect(await left(a)).toBe(before);
   await Promise.all(open.splice(0).map((limiter) => limiter.close()));
   await own.stop();
