@@ -11,7 +11,7 @@ import {
   type DecisionSource,
   type Finish,
 } from './decision.js';
-import type { DenyCache, KnownDenial } from './deny-cache.js';
+import { type DenyCache, repeatDenial } from './deny-cache.js';
 import type { InFlight, Slot } from './in-flight.js';
 import type { InForceView } from './in-force.js';
 import type { Link } from './link.js';
@@ -65,7 +65,10 @@ export function createDecider(options: DeciderOptions): Decider {
     const startedMs = clock.monotonicMs();
     recorder.offered();
     const denial = link.up ? denials.find(wish, startedMs) : null;
-    if (denial) return Promise.resolve(record(repeated(denial, wish), wish, startedMs));
+    if (denial) {
+      const decision = repeatDenial(denial, wish.subject, startedMs);
+      return Promise.resolve(record(decision, wish, startedMs, startedMs));
+    }
     const place = inFlight.reports ? places.reserve(startedMs) : null;
     if (place !== 'stale') return decideAt(place, wish, startedMs);
     return places
@@ -184,11 +187,6 @@ export function createDecider(options: DeciderOptions): Decider {
     return build(wish, allowed, allowed, reason, remaining, retryAfterMs, source, slot);
   }
 
-  function repeated({ answer, inForce }: KnownDenial, wish: TakeWish): Decision {
-    const { reason, remaining, retryAfterMs } = answer;
-    return build(wish, false, false, reason, remaining, retryAfterMs, 'cached', null, inForce);
-  }
-
   /** A denial gives its place in flight back. */
   function build(
     wish: TakeWish,
@@ -234,7 +232,7 @@ export function createDecider(options: DeciderOptions): Decider {
 
   return {
     decide,
-    steps: { places, local, fromRedis, without, refuseCap, repeated, record },
+    steps: { places, local, fromRedis, without, refuseCap, record },
     peek(subject, onRedisError) {
       const wish: TakeWish = { ...PEEK, subject, onRedisError };
       if (!link.up) return Promise.resolve(without(wish, null));

@@ -1,5 +1,6 @@
 /** Repeats here what Redis has just denied, until it could pass: who asks again at once costs Redis nothing. Stage: enforce. */
 import type { InForce, TakeAnswer } from '../redis/calls.js';
+import { Decision } from './decision.js';
 import type { TakeWish } from './pending-take.js';
 
 /** The longest that a raise which this process has not heard of goes unnoticed. */
@@ -67,6 +68,24 @@ export function createDenyCache(): DenyCache {
     },
     clear: () => denials.clear(),
   };
+}
+
+/** A remembered denial as a decision; the clock, a good part of what it costs, was read by the caller. */
+export function repeatDenial(known: KnownDenial, subject: string | null, nowMs: number): Decision {
+  const { reason, remaining, retryAfterMs } = known.answer;
+  return new Decision(
+    false,
+    false,
+    reason,
+    remaining,
+    retryAfterMs,
+    'cached',
+    subject,
+    known.inForce,
+    null,
+    nowMs,
+    null,
+  );
 }
 
 /** Switched off. */

@@ -1,7 +1,6 @@
 /** The steps of a take, for who decides several limiters at once. Stage: enforce. */
 import type { InForce, TakeAnswer, TakeReply } from '../redis/calls.js';
 import type { Decision } from './decision.js';
-import type { KnownDenial } from './deny-cache.js';
 import type { Slot } from './in-flight.js';
 import type { LocalBucket } from './local-bucket.js';
 import type { TakeWish } from './pending-take.js';
@@ -20,6 +19,5 @@ export interface Steps {
   ): Decision;
   without(wish: TakeWish, slot: Slot | null): Decision;
   refuseCap(why: 'full' | 'away', wish: TakeWish): Decision;
-  repeated(denial: KnownDenial, wish: TakeWish): Decision;
   record(decision: Decision, wish: TakeWish, startedMs: number, nowMs?: number): Decision;
 }

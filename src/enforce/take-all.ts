@@ -2,6 +2,7 @@
 import { FlyballError } from '../errors.js';
 import { checkFunction, costRefused } from './arguments.js';
 import { Decision, FlyballDeniedError } from './decision.js';
+import { repeatDenial } from './deny-cache.js';
 import type { Limiter } from './limiter.js';
 import type { TakeWish } from './pending-take.js';
 import { codeOf, outcomeOf } from './recorder.js';
@@ -58,9 +59,9 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
   async function decide(wishes: TakeWish[], signal?: AbortSignal): Promise<TakeAllDecision> {
     const startedMs = clock.monotonicMs();
     const { members, asker } = teams.of(wishes);
-    const known = members.map(({ link, denials, decider }, i) => {
+    const known = members.map(({ link, denials }, i) => {
       const denial = link.up ? denials.find(wishes[i]!, startedMs) : null;
-      return denial && decider.steps.repeated(denial, wishes[i]!);
+      return denial && repeatDenial(denial, wishes[i]!.subject, startedMs);
     });
     if (known.some(Boolean)) return conclude(known, wishes, startedMs);
 
