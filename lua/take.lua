@@ -42,37 +42,18 @@ if not now or not charge_by then
 end
 
 -- What is in force: the packed view while one rate holds, else computed from the fields, else the caller's.
-local hot = call('HGET', KEYS[1], 'hot')
-local managed = hot and #hot > 160
-local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable
-local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base
+local params_key = KEYS[1]
 local NONE = -1e300
-if managed then
-  code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,
-    ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,
-    open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)
-  if now >= from and now < untl then
-    text = string.sub(hot, 161)
-    clock = accrued + rate * (now - since) / 1000000
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000
-  end
-end
+--- @include lib/packed.lua
 if not text then
   --- @include lib/params.lua
-  local p = read_params(KEYS[1])
+  local p = read_params(params_key)
   managed = p and true
   if p then
     --- @include lib/effective.lua
     --- @include lib/ttl.lua
     --- @include lib/view.lua
-    local v = view_of(p, now)
-    code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text
-    clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs
-    reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
-    subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
-    open_until, probe_rate = v.openUntil, v.probeRate
-    floor, subject_floor = v.floor, v.subjectFloor
+    --- @include lib/viewed.lua
   else
     --- @include lib/unmanaged.lua
   end

@@ -51,32 +51,13 @@ end
 
 -- What is in force for one limiter, as `take` reads it. Its own terms stand where a take has its own.
 local function limiter_of(params, bucket, ARGV)
-  local hot = call('HGET', params, 'hot')
-  local managed = hot and #hot > 160
-  local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable
-  local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl
-  local open_until, probe_rate, text, clock, subject_clock, unmanaged_base
-  if managed then
-    code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,
-      ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,
-      open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)
-    if now >= from and now < untl then
-      text = string.sub(hot, 161)
-      clock = accrued + rate * (now - since) / 1000000
-      subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000
-    end
-  end
+  local params_key = params
+  --- @include lib/packed.lua
   if not text then
     local p = read_params(params)
     managed = p and true
     if p then
-      local v = view_of(p, now)
-      code, rate, capacity, full, text = v.code, v.rate, v.capacity, v.fullCapacity, v.text
-      clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs
-      reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable
-      subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity
-      open_until, probe_rate = v.openUntil, v.probeRate
-      floor, subject_floor = v.floor, v.subjectFloor
+      --- @include lib/viewed.lua
     else
       --- @include lib/unmanaged.lua
     end

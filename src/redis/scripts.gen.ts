@@ -635,7 +635,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: 'ba136a8539aff550acdd046ff974001ec0cd4c96',
+  sha: '57ed7a1341bab32d05576010ade85c6a9d1c7689',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -900,24 +900,26 @@ if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local hot = call('HGET', KEYS[1], 'hot')\n\
+local params_key = KEYS[1]\n\
+local NONE = -1e300\n\
+local hot = call('HGET', params_key, 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
-local NONE = -1e300\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
+    text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
 end\n\
+local subject_lowest = subject_rate\n\
 if not text then\n\
-  local p = read_params(KEYS[1])\n\
+  local p = read_params(params_key)\n\
   managed = p and true\n\
   if p then\n\
     local v = view_of(p, now)\n\
@@ -925,7 +927,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    open_until, probe_rate = v.openUntil, v.probeRate\n\
+    floor, subject_floor = v.floor, v.subjectFloor\n\
     subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
@@ -2588,7 +2591,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'c6042e0238998098e9e87a414626f4b9b944794f',
+  sha: '58b8f77bc2f11e623d2ddb9abb3f1ea889c7d27e',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2853,24 +2856,26 @@ if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local hot = call('HGET', KEYS[1], 'hot')\n\
+local params_key = KEYS[1]\n\
+local NONE = -1e300\n\
+local hot = call('HGET', params_key, 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
-local NONE = -1e300\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
+    text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
 end\n\
+local subject_lowest = subject_rate\n\
 if not text then\n\
-  local p = read_params(KEYS[1])\n\
+  local p = read_params(params_key)\n\
   managed = p and true\n\
   if p then\n\
     local v = view_of(p, now)\n\
@@ -2878,7 +2883,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    open_until, probe_rate = v.openUntil, v.probeRate\n\
+    floor, subject_floor = v.floor, v.subjectFloor\n\
     subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
@@ -4174,7 +4180,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '19a723335e1f5284cb0438678b78ad3dfe7d8ac9',
+  sha: '3a9d2420b016efbd310921c3f37fdc45de56873b',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4439,24 +4445,26 @@ if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local hot = call('HGET', KEYS[1], 'hot')\n\
+local params_key = KEYS[1]\n\
+local NONE = -1e300\n\
+local hot = call('HGET', params_key, 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
-local NONE = -1e300\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
+    text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
 end\n\
+local subject_lowest = subject_rate\n\
 if not text then\n\
-  local p = read_params(KEYS[1])\n\
+  local p = read_params(params_key)\n\
   managed = p and true\n\
   if p then\n\
     local v = view_of(p, now)\n\
@@ -4464,7 +4472,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    open_until, probe_rate = v.openUntil, v.probeRate\n\
+    floor, subject_floor = v.floor, v.subjectFloor\n\
     subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
@@ -5474,7 +5483,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '7ca6a0321d3292b94c77dcdaf15df131b983904e',
+  sha: '083ae898550fe1f27410a7e4328b915528af67e3',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5739,24 +5748,26 @@ if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local hot = call('HGET', KEYS[1], 'hot')\n\
+local params_key = KEYS[1]\n\
+local NONE = -1e300\n\
+local hot = call('HGET', params_key, 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
-local NONE = -1e300\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
+    text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
 end\n\
+local subject_lowest = subject_rate\n\
 if not text then\n\
-  local p = read_params(KEYS[1])\n\
+  local p = read_params(params_key)\n\
   managed = p and true\n\
   if p then\n\
     local v = view_of(p, now)\n\
@@ -5764,7 +5775,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    open_until, probe_rate = v.openUntil, v.probeRate\n\
+    floor, subject_floor = v.floor, v.subjectFloor\n\
     subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\
@@ -6121,7 +6133,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '7380818c6dbd6f4dd07caed6a71e73404ede2989',
+  sha: '0cb0559e72adf9804bcaeaeb85fa7a03a8b66349',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6168,12 +6180,13 @@ end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local hot = call('HGET', KEYS[1], 'hot')\n\
+local params_key = KEYS[1]\n\
+local NONE = -1e300\n\
+local hot = call('HGET', params_key, 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
 local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
-local NONE = -1e300\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
@@ -6241,7 +6254,7 @@ if not text then\n\
     end\n\
     return readable(p) and p or nil\n\
   end\n\
-  local p = read_params(KEYS[1])\n\
+  local p = read_params(params_key)\n\
   managed = p and true\n\
   if p then\n\
     local NEVER = 9007199254740992\n\
@@ -6650,7 +6663,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '777637cbf60b29eb45f1d169f3ee61e5a9b8fc69',
+  sha: '4c7499c904a87d9348d14a9c2b01b37700cf8e6a',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6959,7 +6972,8 @@ local function slack_at(v)\n\
   return 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
 end\n\
 local function limiter_of(params, bucket, ARGV)\n\
-  local hot = call('HGET', params, 'hot')\n\
+  local params_key = params\n\
+  local hot = call('HGET', params_key, 'hot')\n\
   local managed = hot and #hot > 160\n\
   local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
   local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
@@ -7301,7 +7315,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '3f2ed16f52b2c25bd3101f0530b12d8b56e227aa',
+  sha: '5eb3c94efd512aecc5f1c15a72b58b41cd81afbf',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7566,24 +7580,26 @@ if charge_by ~= '' then charge_by = within(charge_by, -LARGEST, LARGEST) end\n\
 if not now or not charge_by then\n\
   return redis.error_reply('FLYBALL_E_CALL_INVALID nowUs and chargeByUs are µs, or empty')\n\
 end\n\
-local hot = call('HGET', KEYS[1], 'hot')\n\
+local params_key = KEYS[1]\n\
+local NONE = -1e300\n\
+local hot = call('HGET', params_key, 'hot')\n\
 local managed = hot and #hot > 160\n\
 local code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable\n\
 local ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl\n\
-local open_until, probe_rate, text, clock, subject_clock, unmanaged_base, subject_lowest\n\
-local NONE = -1e300\n\
+local open_until, probe_rate, text, clock, subject_clock, unmanaged_base\n\
 if managed then\n\
   code, from, untl, since, accrued, rate, capacity, full, floor, reserve_default, reserve_sheddable,\n\
     ttl, subject_since, subject_accrued, subject_rate, subject_capacity, subject_floor, subject_ttl,\n\
     open_until, probe_rate = struct.unpack('<dddddddddddddddddddd', hot)\n\
   if now >= from and now < untl then\n\
-    text, subject_lowest = string.sub(hot, 161), subject_rate\n\
+    text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
     subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
   end\n\
 end\n\
+local subject_lowest = subject_rate\n\
 if not text then\n\
-  local p = read_params(KEYS[1])\n\
+  local p = read_params(params_key)\n\
   managed = p and true\n\
   if p then\n\
     local v = view_of(p, now)\n\
@@ -7591,7 +7607,8 @@ if not text then\n\
     clock, subject_clock, ttl, subject_ttl = v.tokens, v.subjectTokens, v.ttlMs, v.subjectTtlMs\n\
     reserve_default, reserve_sheddable = v.reserveDefault, v.reserveSheddable\n\
     subject_rate, subject_capacity = v.subjectRate, v.subjectCapacity\n\
-    open_until, probe_rate, floor, subject_floor = v.openUntil, v.probeRate, v.floor, v.subjectFloor\n\
+    open_until, probe_rate = v.openUntil, v.probeRate\n\
+    floor, subject_floor = v.floor, v.subjectFloor\n\
     subject_since, subject_lowest = v.subjectSince, v.subjectLowest\n\
   else\n\
     local number = '(%d+%.?%d*[eE]?[%+%-]?%d*)'\n\

@@ -1,43 +1,13 @@
-/** The SDK by each algorithm: from code, from the adopted policy, in front of all other parts. */
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import {
-  createLimiter,
-  FlyballTypeError,
-  type Limiter,
-  type LimiterOptions,
-} from '../../src/index.js';
+import { expect, test } from 'vitest';
+import { FlyballTypeError } from '../../src/index.js';
 import { paramsFromPolicy } from '../../src/policy/params.js';
 import { parsePolicy } from '../../src/policy/parse.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const open: Limiter[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-afterAll(() => server.stop());
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name: `algo-${++count}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const bench = sdkBench('algo');
+const { limiter } = bench;
 
 test.each([
   ['sliding-log', 'wl'],
@@ -50,8 +20,8 @@ test.each([
   expect(decisions.filter((each) => each.allowed).length).toBe(5);
   expect(decisions[6]).toMatchObject({ reason: 'rate', limit: 'rate', delayMs: 0 });
   const { taken, bucket } = limiterKeys({ name: api.name });
-  expect(await admin.exists(taken(kind, null, false))).toBe(1);
-  expect(await admin.exists(bucket)).toBe(0);
+  expect(await bench.admin.exists(taken(kind, null, false))).toBe(1);
+  expect(await bench.admin.exists(bucket)).toBe(0);
   expect((await api.peek()).remaining).toBe(0);
 });
 
@@ -88,7 +58,7 @@ test('running services follow the algorithm of the adopted policy, and its end',
   const api = limiter({ rate: 100, capacity: 5000 });
   const address = { name: api.name };
   const { taken } = limiterKeys(address);
-  await setParams(admin, address, { rate: 0.05, capacity: 5000 });
+  await setParams(bench.admin, address, { rate: 0.05, capacity: 5000 });
   await api.take();
   const file = {
     limiter: { ...address, rate: 0.05, capacity: 5000, algorithm: 'auto', window: '1m' },
@@ -101,24 +71,24 @@ test('running services follow the algorithm of the adopted policy, and its end',
     windowMs: 60_000,
     cells: 0,
   });
-  await setParams(admin, address, { algorithm, windowMs, cells });
+  await setParams(bench.admin, address, { algorithm, windowMs, cells });
   await until('the log is used', async () => {
     await api.take();
-    return (await admin.exists(taken('wl', null, false))) === 1;
+    return (await bench.admin.exists(taken('wl', null, false))) === 1;
   });
   const decisions = await Promise.all(Array.from({ length: 6 }, () => api.take()));
   expect(decisions.filter((each) => each.allowed).length).toBeLessThanOrEqual(3);
-  await setParams(admin, address, { algorithm: '', windowMs: 0 });
+  await setParams(bench.admin, address, { algorithm: '', windowMs: 0 });
   await until('the bucket is used again', async () => (await api.take()).allowed);
 });
 
 test('params without the field, as older daemons write them, leave the choice to the code', async () => {
   const api = limiter({ rate: 1, capacity: 10, algorithm: 'fixed-window', windowMs: 60_000 });
-  await setParams(admin, { name: api.name }, { rate: 1, capacity: 10 });
+  await setParams(bench.admin, { name: api.name }, { rate: 1, capacity: 10 });
   const { params, taken } = limiterKeys({ name: api.name });
-  await admin.hdel(params, 'algorithm', 'windowMs', 'cells');
+  await bench.admin.hdel(params, 'algorithm', 'windowMs', 'cells');
   expect((await api.take()).source).toBe('redis');
-  expect(await admin.exists(taken('wf', null, false))).toBe(1);
+  expect(await bench.admin.exists(taken('wf', null, false))).toBe(1);
 });
 
 test.each([

@@ -2,41 +2,16 @@
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions, takeAll } from '../../src/index.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { expect, test } from 'vitest';
+import { type Limiter, takeAll } from '../../src/index.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let names = 0;
-const open: Limiter[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterAll(() => server.stop());
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  names += 1;
-  const made = createLimiter({
-    name: `hostile${names}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const bench = sdkBench('hostile');
+const { limiter } = bench;
 
 async function ready(api: Limiter): Promise<Limiter> {
-  await setParams(admin, api, { rate: 0.001, capacity: 1_000, inFlightMax: 100 });
+  await setParams(bench.admin, api, { rate: 0.001, capacity: 1_000, inFlightMax: 100 });
   await until('Redis decides', async () => (await api.peek()).source === 'redis');
   return api;
 }
@@ -48,8 +23,8 @@ async function left(api: Limiter): Promise<number> {
 /** All fields of all telemetry seconds of a limiter, summed. */
 async function telemetry({ name }: Limiter): Promise<Record<string, number>> {
   const sums: Record<string, number> = {};
-  for (const key of await admin.keys(`flyball:{${name}}:t:*`)) {
-    for (const [field, n] of Object.entries(await admin.hgetall(key))) {
+  for (const key of await bench.admin.keys(`flyball:{${name}}:t:*`)) {
+    for (const [field, n] of Object.entries(await bench.admin.hgetall(key))) {
       sums[field] = (sums[field] ?? 0) + Number(n);
     }
   }
@@ -150,7 +125,7 @@ test('aborted while its place is asked for: rejected with the reason, nothing ta
   expect(await left(api)).toBe(before);
   await until(
     'its slot is back',
-    async () => (await admin.zcard(`flyball:{${api.name}}:fs`)) === 0,
+    async () => (await bench.admin.zcard(`flyball:{${api.name}}:fs`)) === 0,
   );
 });
 
@@ -170,7 +145,7 @@ test('a tracer that throws costs its spans, no decision', async () => {
 });
 
 test('an option that is wrong is told before a connection is opened or listened to', () => {
-  const redis = server.client();
+  const redis = bench.server.client();
   const before = [redis.listenerCount('error'), redis.getMaxListeners()];
   for (const wrong of [{ tracer: {} }, { rate: Number.NaN }, { clock: {} }]) {
     expect(() => limiter({ redis, ...wrong } as never)).toThrow(TypeError);
@@ -179,7 +154,7 @@ test('an option that is wrong is told before a connection is opened or listened 
 });
 
 test("a caller's client without a bound on its listeners keeps none", async () => {
-  const redis = server.client();
+  const redis = bench.server.client();
   redis.setMaxListeners(0);
   const made = Array.from({ length: 20 }, () => limiter({ redis }));
   expect(redis.getMaxListeners()).toBe(0);
@@ -236,7 +211,7 @@ test('a limiter may be named as what every object inherits', async () => {
 });
 
 test("a client of the caller's that never connects is left without listeners", async () => {
-  const redis = server.client({ lazyConnect: true, port: 1, retryStrategy: () => 1_000 });
+  const redis = bench.server.client({ lazyConnect: true, port: 1, retryStrategy: () => 1_000 });
   const before = redis.eventNames().map((event) => redis.listenerCount(event));
   const made = Array.from({ length: 5 }, () => limiter({ redis, deadlineMs: 20 }));
   await Promise.all(made.map((each) => each.take()));

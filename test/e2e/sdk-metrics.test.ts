@@ -1,37 +1,12 @@
-/** What a service shows to Prometheus: the limiters' own counters, read at the scrape, on the service's registry. */
-import type { Redis } from 'ioredis';
 import { Counter, Registry, register } from 'prom-client';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { collectMetrics } from '../../src/enforce/metrics.js';
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import type { Limiter } from '../../src/index.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const open: Limiter[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-afterAll(() => server.stop());
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name: `metrics-${++count}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const bench = sdkBench('metrics');
+const { limiter } = bench;
 
 /** Samples of the text format, by name and labels as they stand. */
 async function scrape(registry: Registry): Promise<Map<string, number>> {
@@ -47,7 +22,7 @@ async function scrape(registry: Registry): Promise<Map<string, number>> {
 test('admitted, denied by limit and reason, near the limit, time, revision, state and mode', async () => {
   const api = limiter();
   const { epoch, revision } = await setParams(
-    admin,
+    bench.admin,
     { name: api.name },
     { rate: 0.01, capacity: 10, subjectRate: 0.01, subjectCapacity: 3, inFlightMax: 7 },
   );
@@ -92,7 +67,7 @@ test.each([
   'near the limit: admitted with a fifth of the capacity left or less, of %s',
   async (_of, own, subject, size) => {
     const api = limiter();
-    await setParams(admin, { name: api.name }, { rate: 0.01, capacity: 10, ...own });
+    await setParams(bench.admin, { name: api.name }, { rate: 0.01, capacity: 10, ...own });
     const near: number[] = [];
     for (let i = 0; i <= size; i++) {
       await api.take(subject);
@@ -110,9 +85,9 @@ test.each([
 test('shadow denials, unmanaged, cached and fallback decisions are told apart', async () => {
   const registry = new Registry();
   const shadow = limiter();
-  await setParams(admin, { name: shadow.name }, { mode: 'shadow', rate: 0.01, capacity: 1 });
+  await setParams(bench.admin, { name: shadow.name }, { mode: 'shadow', rate: 0.01, capacity: 1 });
   const cached = limiter();
-  await setParams(admin, { name: cached.name }, { rate: 0.01, capacity: 1 });
+  await setParams(bench.admin, { name: cached.name }, { rate: 0.01, capacity: 1 });
   const unmanaged = limiter({ rate: 5 });
   const away = limiter({
     url: 'redis://127.0.0.1:1',

@@ -1,46 +1,20 @@
-/** I5: nothing is given back twice, and nothing that was never taken, whatever features meet. */
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions, takeAll } from '../../src/index.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { expect, test } from 'vitest';
+import { type Limiter, takeAll } from '../../src/index.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 import { startProxy } from '../support/tcp-proxy.js';
 
-let server: TestRedis;
-let admin: Redis;
-let names = 0;
-const open: Limiter[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterAll(() => server.stop());
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  names += 1;
-  const made = createLimiter({
-    name: `once${names}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const bench = sdkBench('once');
+const { limiter } = bench;
 
 async function ready(api: Limiter, change: object = {}, group?: string): Promise<Limiter> {
   const address = { name: api.name, group };
-  await setParams(admin, address, { rate: 0.001, capacity: 100, ...change });
+  await setParams(bench.admin, address, { rate: 0.001, capacity: 100, ...change });
   await until('Redis decides', async () => (await api.peek()).source !== 'unmanaged');
   return api;
 }
 
-const bucketOf = (name: string) => admin.get(`flyball:{${name}}:b`);
+const bucketOf = (name: string) => bench.admin.get(`flyball:{${name}}:b`);
 
 test('I5: an id that is read after the request was given back by its end gives nothing back', async () => {
   const api = await ready(limiter({ count: 'failures' }));
@@ -56,7 +30,7 @@ test('I5: an id that is read after the request was given back by its end gives n
 });
 
 test('I5, I12: a take that no rollout reached while Redis was away took nothing, and gives nothing back', async () => {
-  const proxy = await startProxy(server.port);
+  const proxy = await startProxy(bench.server.port);
   const url = `redis://127.0.0.1:${proxy.port}`;
   const options = { url, deadlineMs: 100, count: 'failures' as const };
   try {
@@ -68,7 +42,7 @@ test('I5, I12: a take that no rollout reached while Redis was away took nothing,
       const take = () =>
         together ? set.take({ [api.name]: { subject: 'out' } }) : api.take('out');
       for (let i = 0; i < 20; i++) await api.take('in');
-      const before = await admin.get(`flyball:${api.name}{g}:b`);
+      const before = await bench.admin.get(`flyball:${api.name}{g}:b`);
       proxy.mode = 'hang';
       const away = [await take(), await take()];
       expect(away[0]).toMatchObject({ allowed: true, source: 'shadow' });
@@ -81,7 +55,7 @@ test('I5, I12: a take that no rollout reached while Redis was away took nothing,
       // A refund that is made goes after what was asked for before.
       const taken = await api.take('in');
       expect(await taken.refund()).toEqual({ refunded: true });
-      expect(await admin.get(`flyball:${api.name}{g}:b`)).toBe(before);
+      expect(await bench.admin.get(`flyball:${api.name}{g}:b`)).toBe(before);
       expect(api.stats().refunded).toBe(1);
     }
   } finally {

@@ -1,45 +1,17 @@
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import {
-  createLimiter,
-  FlyballDeniedError,
-  type Limiter,
-  type LimiterOptions,
-} from '../../src/index.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { expect, test } from 'vitest';
+import { FlyballDeniedError, type Limiter } from '../../src/index.js';
+import { startRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const open: Limiter[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-afterAll(() => server.stop());
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name: `wait-${++count}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const bench = sdkBench('wait');
+const { open, limiter } = bench;
 
 const SLOW = { rate: 0.001 };
 
 test('C57: waits until tokens come, in order, and takes no more than the limit gives', async () => {
   const api = limiter();
-  await setParams(admin, api, { rate: 50, capacity: 1 });
+  await setParams(bench.admin, api, { rate: 50, capacity: 1 });
   const order: number[] = [];
   const startedMs = performance.now();
   await Promise.all([1, 2, 3, 4, 5, 6].map((i) => api.wait().then(() => order.push(i))));
@@ -50,7 +22,7 @@ test('C57: waits until tokens come, in order, and takes no more than the limit g
 
 test('two processes that wait for one limit both get on', async () => {
   const [a, b] = [limiter({ name: 'both' }), limiter({ name: 'both' })];
-  await setParams(admin, a!, { rate: 60, capacity: 1 });
+  await setParams(bench.admin, a!, { rate: 60, capacity: 1 });
   const got = { a: 0, b: 0 };
   const all = [
     ...Array.from({ length: 20 }, () => a!.wait().then(() => ++got.a)),
@@ -63,21 +35,21 @@ test('two processes that wait for one limit both get on', async () => {
 
 test('C57: a raise wakes who would have waited for long; a trip holds, its end lets through', async () => {
   const api = limiter();
-  await setParams(admin, api, { ...SLOW, capacity: 1 });
+  await setParams(bench.admin, api, { ...SLOW, capacity: 1 });
   await api.take();
   const waiting = api.wait(null, { timeoutMs: 30_000 });
-  await setParams(admin, api, { rate: 500 });
+  await setParams(bench.admin, api, { rate: 500 });
   expect(await waiting).toMatchObject({ allowed: true, source: 'redis' });
-  await setParams(admin, api, { state: 'open', openUntil: -1 });
+  await setParams(bench.admin, api, { state: 'open', openUntil: -1 });
   const held = api.wait(null, { timeoutMs: 30_000 });
   await until('it was denied', () => (api.stats().denied.breaker_open ?? 0) > 0);
-  await setParams(admin, api, { state: 'closed' });
+  await setParams(bench.admin, api, { state: 'closed' });
   expect(await held).toMatchObject({ allowed: true });
 });
 
 test('waits for a place in flight, and gets it when one ends', async () => {
   const api = limiter({ completions: true });
-  await setParams(admin, api, { rate: 1000, capacity: 1000, inFlightMax: 1 });
+  await setParams(bench.admin, api, { rate: 1000, capacity: 1000, inFlightMax: 1 });
   const first = await api.wait();
   const second = api.wait();
   await until('the second was denied', () => (api.stats().denied.in_flight ?? 0) > 0);
@@ -88,7 +60,7 @@ test('waits for a place in flight, and gets it when one ends', async () => {
 
 test('C57: time over, cost above the capacity, too many, closed: each says so', async () => {
   const api = limiter({ maxWaiting: 2 });
-  await setParams(admin, api, { ...SLOW, capacity: 2 });
+  await setParams(bench.admin, api, { ...SLOW, capacity: 2 });
   await api.take(null, { cost: 2 });
   const late = await api.wait(null, { timeoutMs: 20 }).catch((error: unknown) => error);
   expect(late).toBeInstanceOf(FlyballDeniedError);
@@ -107,7 +79,7 @@ test('C57: time over, cost above the capacity, too many, closed: each says so', 
 
 test('C57: a token that comes for one who is gone is given back', async () => {
   const api = limiter({ completions: true });
-  await setParams(admin, api, { ...SLOW, capacity: 5, inFlightMax: 4 });
+  await setParams(bench.admin, api, { ...SLOW, capacity: 5, inFlightMax: 4 });
   await api.wait().then((decision) => decision.done());
   const stop = new AbortController();
   const waiting = api.wait(null, { signal: stop.signal });
@@ -132,7 +104,7 @@ test('without Redis it waits for this process’s part', async () => {
 
 test('a leaky bucket: waits until it may proceed, or gives up at once if that is too late', async () => {
   const api = limiter({ algorithm: 'leaky-bucket', rate: 10, capacity: 20 });
-  await setParams(admin, api, { rate: 10, capacity: 20, algorithm: 'leaky-bucket' });
+  await setParams(bench.admin, api, { rate: 10, capacity: 20, algorithm: 'leaky-bucket' });
   const startedMs = performance.now();
   await Promise.all([api.wait(), api.wait(), api.wait()]);
   expect(performance.now() - startedMs).toBeGreaterThan(190);
@@ -143,7 +115,7 @@ test('a leaky bucket: waits until it may proceed, or gives up at once if that is
 test('takeMany answers as takes one after another, in one call where that is possible', async () => {
   const [many, single] = [limiter({ denyCache: false }), limiter({ denyCache: false })];
   const params = { ...SLOW, capacity: 40, subjectRate: 0.001, subjectCapacity: 5 };
-  for (const each of [many, single]) await setParams(admin, each, params);
+  for (const each of [many, single]) await setParams(bench.admin, each, params);
   const wishes = Array.from({ length: 60 }, (_, i) => ({
     subject: i % 3 === 0 ? null : `u${i % 7}`,
     cost: 1 + (i % 4) / 2,
@@ -169,7 +141,7 @@ test('takeMany answers as takes one after another, in one call where that is pos
 
 test('takeMany checks all before it takes the first', async () => {
   const api = limiter();
-  await setParams(admin, api, { ...SLOW, capacity: 9 });
+  await setParams(bench.admin, api, { ...SLOW, capacity: 9 });
   await expect(api.takeMany([{}, { cost: -1 }])).rejects.toThrow('cost is -1');
   await expect(api.takeMany([{}, null as never])).rejects.toThrow('wish 1 of takeMany is null');
   await expect(api.takeMany('ten' as never)).rejects.toThrow('takeMany was given "ten"');
