@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path';
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { collectMetrics } from '../../src/enforce/metrics.js';
+import { limiterSchema } from '../../src/policy/limiter-schema.js';
+import { policySchema } from '../../src/policy/schema.js';
 import { createMetrics } from '../../src/report/metrics.js';
 import { filesUnder, lua, ROOT, read, sources } from '../support/source-tree.js';
 
@@ -41,6 +43,14 @@ describe('each is documented, and nothing else is', () => {
     const documented = found(doc('docs/metrics.md'), /\bflyball_[a-z_]+[a-z]\b/g);
     expect(sorted(documented)).toEqual(sorted(own));
   });
+});
+
+test('every field of a policy and of its limiter stands in the guide that lists them', () => {
+  const guide = read('docs/guides/write-a-policy.md');
+  const fields = [...Object.keys(policySchema.shape), ...Object.keys(limiterSchema.shape)];
+  expect(fields.length).toBeGreaterThan(25);
+  const named = (field: string) => new RegExp(`\`(limiter\\.)?${field}\\b`).test(guide);
+  expect(fields.filter((field) => !named(field))).toEqual([]);
 });
 
 test('every link between documents leads to a file', () => {
