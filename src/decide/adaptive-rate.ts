@@ -14,6 +14,10 @@ import { overloadText, type Reason, trafficText } from './reasons.js';
  *   afterwards      rate ← good · curve(t): slow near it, faster beyond it (after CUBIC). t runs only while the
  *                   rate binds; one step is at most `stride`, so that a sample can still tell
  *   always          rate ≤ beyond · verified
+ *   did not bind    mild overload brings it down to the load, no further: it was not what is too much
+ *   futile          response time does not answer to the rate: no further cut, the aim lies just above what it is
+ *   unstated        a policy whose rate is its upper bound: until a first cut the rate stands at beyond · verified,
+ *                   or at what fewInFlight give, and climbs by searchStride while response time does not answer
  *
  * A rate must foresee where a cap corrects itself; so it aims lower, and is the second choice.
  */
@@ -55,7 +59,7 @@ export const TUNING = {
   searchSlower: 0.4,
 };
 
-/** 0.9 … 1 up to the plateau, then steeper and steeper. */
+/** `returnTo` … 1 up to the plateau, then steeper and steeper. */
 function curve(t: number): number {
   const u = (t - TUNING.plateau) / TUNING.plateau;
   return u < 0 ? 1 + (1 - TUNING.returnTo) * u ** 3 : 1 + TUNING.beyondPlateau * u ** 3;
