@@ -1,109 +1,80 @@
 /** Asks PostgreSQL who waits and for what, on a connection of its own that can neither hang nor pile up. Stage: sense. */
-import CircuitBreaker from 'opossum';
 import type { Pool } from 'pg';
-import { type Logger, redactUrl } from '../log.js';
 import type { Signal } from '../policy/schema.js';
-import { DeadlineError, within } from './deadline.js';
+import { within } from './deadline.js';
+import { guarded, isAway, isLate, textOf } from './guarded.js';
 import { type PostgresRow, QUERY } from './postgres-query.js';
-import type { Missing, Reading } from './readings.js';
+import type { Missing } from './readings.js';
+import {
+  keyOf,
+  lookOf,
+  missing,
+  resolved,
+  type Seen,
+  type Source,
+  type SourceDeps,
+  unaskable,
+} from './source.js';
 
-export type PostgresStat = Extract<Signal, { source: 'postgres' }>['stat'];
+type PostgresSignal = Extract<Signal, { source: 'postgres' }>;
 
-export interface PostgresSource {
-  /** All numbers of one query, or why there are none; never rejects. Calls at once share one query. */
-  look(): Promise<PostgresRow | Missing>;
-  close(): Promise<void>;
+/** All signals of one address share one query a tick. */
+export function postgresKey(signal: PostgresSignal, env: NodeJS.ProcessEnv): string {
+  return keyOf('postgres', resolved(signal.url, env), signal.deadlineMs);
 }
 
-export interface PostgresSourceOptions {
-  /** Resolved address; never logged, never part of a reading. */
-  url: string;
-  deadlineMs: number;
-  log: Logger;
-}
-
-export function createPostgresSource(options: PostgresSourceOptions): PostgresSource {
-  const { url, deadlineMs, log } = options;
+export function createPostgresSource(signal: PostgresSignal, deps: SourceDeps): Source {
+  const { env, log, clock } = deps;
+  const { deadlineMs } = signal;
+  const url = resolved(signal.url, env);
+  if (typeof url !== 'string') return unaskable(url);
   let pool: Pool | undefined;
-  let under: Promise<PostgresRow | Missing> | undefined;
-  let lastError = '';
 
-  async function ask(): Promise<PostgresRow> {
-    pool ??= await openPool(url, deadlineMs);
-    const { rows } = await pool.query<PostgresRow>(QUERY);
-    return rows[0]!;
-  }
-
-  const breaker = new CircuitBreaker(() => within(deadlineMs, ask()), {
-    // The action ends by its own deadline, so a probe always settles and no late success closes the circuit.
-    // This one is only the net below it.
-    timeout: deadlineMs + 500,
-    // The default of 0 opens on the first failure of all.
-    volumeThreshold: 3,
-    errorThresholdPercentage: 60,
-    rollingCountTimeout: 10_000,
-    resetTimeout: 5_000,
-    rollingPercentilesEnabled: false,
-    enableSnapshots: false,
+  const guard = guarded<PostgresRow & { monotonicMs: number }>({
+    name: 'PostgreSQL',
+    source: 'postgres',
+    deadlineMs,
+    log,
+    secrets: [passwordOf(url)],
+    async ask() {
+      const monotonicMs = clock.monotonicMs();
+      pool ??= await openPool(url, deadlineMs);
+      const { rows } = await pool.query<PostgresRow>(QUERY);
+      return { ...rows[0]!, monotonicMs };
+    },
+    missingFor,
   });
-  breaker.on('open', () => {
-    log.warn(
-      { event: 'signal_away', source: 'postgres' },
-      `PostgreSQL does not answer (${lastError}); it is asked again every 5 s.`,
-    );
-  });
-  breaker.on('close', () => {
-    log.info({ event: 'signal_back', source: 'postgres' }, 'PostgreSQL answers again.');
-  });
-
-  async function guarded(): Promise<PostgresRow | Missing> {
-    try {
-      return await breaker.fire();
-    } catch (error) {
-      if (breaker.opened && (error as { code?: string }).code === 'EOPENBREAKER') {
-        return { kind: 'missing', reason: 'breaker_open', detail: `last error: ${lastError}` };
-      }
-      const missing = missingFor(error);
-      lastError = missing.detail ?? missing.reason;
-      return missing;
-    }
-  }
 
   return {
-    look() {
-      under ??= guarded().finally(() => {
-        under = undefined;
-      });
-      return under;
+    async look(wanted) {
+      const row = await guard.ask();
+      return lookOf(wanted, (each) => ('kind' in row ? row : seenOf(row, each as PostgresSignal)));
     },
     async close() {
-      breaker.shutdown();
+      guard.close();
       // A server that hangs does not hold up the exit: the pool cuts busy connections, idle ones are asked.
       await within(1000, pool?.end() ?? Promise.resolve()).catch(() => {});
     },
   };
 }
 
-/** One number of a look as a reading. Sessions that the role may not see are no zero: they are said. */
-export function readingOf(look: PostgresRow | Missing, stat: PostgresStat, atMs: number): Reading {
-  if ('kind' in look) return look;
-  if (stat !== 'connectionsRatio' && look.hidden > look.sessions / 2) {
-    return {
-      kind: 'missing',
-      reason: 'error',
-      detail: `${look.hidden} of ${look.sessions} sessions are hidden from this role. Run: GRANT pg_monitor TO <role>`,
-    };
+/** One number of a row. Sessions that the role may not see are no zero: they are said. */
+function seenOf(row: PostgresRow & { monotonicMs: number }, signal: PostgresSignal): Seen | Missing {
+  const { stat } = signal;
+  if (stat !== 'connectionsRatio' && row.hidden > row.sessions / 2) {
+    return missing(
+      'error',
+      `${row.hidden} of ${row.sessions} sessions are hidden from this role. Run: GRANT pg_monitor TO <role>`,
+    );
   }
   const value = {
-    waiting: look.waiting,
-    connectionsRatio: look.connections_ratio,
-    longestTransactionMs: look.longest_transaction_ms,
+    waiting: row.waiting,
+    connectionsRatio: row.connections_ratio,
+    longestTransactionMs: row.longest_transaction_ms,
   }[stat];
-  if (!Number.isFinite(value)) {
-    return { kind: 'missing', reason: 'not_finite', detail: `PostgreSQL said ${value}` };
-  }
-  const detail = stat === 'waiting' && look.waits !== null ? { detail: look.waits } : {};
-  return { kind: 'value', value, atMs, count: 1, ...detail };
+  if (!Number.isFinite(value)) return missing('not_finite', `PostgreSQL said ${value}`);
+  const detail = stat === 'waiting' && row.waits !== null ? { detail: row.waits } : {};
+  return { kind: 'value', value, monotonicMs: row.monotonicMs, count: 1, ...detail };
 }
 
 async function openPool(url: string, deadlineMs: number): Promise<Pool> {
@@ -128,20 +99,18 @@ async function openPool(url: string, deadlineMs: number): Promise<Pool> {
   return pool;
 }
 
-const AWAY = /^(ECONN|ENOTFOUND|EAI_|EHOST|ENET|EPIPE|08|57P0)/;
-
 function missingFor(error: unknown): Missing {
-  const { message = '', code = '' } = error as { message?: string; code?: string };
-  const detail = redactUrl(message || code || 'unknown error').slice(0, 200);
-  const late =
-    error instanceof DeadlineError ||
-    code === 'ETIMEDOUT' ||
-    code === '57014' ||
-    /timeout/i.test(message);
-  const reason = late
-    ? 'timeout'
-    : AWAY.test(code) || /terminated|ECONN/.test(message)
-      ? 'unreachable'
-      : 'error';
-  return { kind: 'missing', reason, detail };
+  const code = String((error as { code?: unknown }).code ?? '');
+  // 57014: cancelled by statement_timeout. Class 08 and 57P0x: the connection broke, the server is not up.
+  const late = isLate(error) || code === '57014';
+  const away = isAway(error) || /^(08|57P0)/.test(code);
+  return missing(late ? 'timeout' : away ? 'unreachable' : 'error', textOf(error));
+}
+
+function passwordOf(url: string): string {
+  try {
+    return decodeURIComponent(new URL(url).password);
+  } catch {
+    return '';
+  }
 }

@@ -7,6 +7,10 @@ export type MissingReason =
   | 'not_finite'
   /** A count ran backwards: the source restarted. */
   | 'reset'
+  /** More than one number where one is wanted: many series, pages of several workers. */
+  | 'ambiguous'
+  /** The source answered, and warned that its answer is not whole. */
+  | 'partial'
   | 'timeout'
   | 'unreachable'
   | 'error'

@@ -1,12 +1,12 @@
 /** Reads all sources of a tick side by side, each within its deadline: a value with its moment, or missing and why. Stage: sense. */
 import type { Clock } from '../clock.js';
 import type { Logger } from '../log.js';
-import type { Policy, Signal } from '../policy/schema.js';
+import type { Policy } from '../policy/schema.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { RedisClient } from '../redis/scripts.js';
-import { createPostgresSource, type PostgresSource, readingOf } from './postgres.js';
-import type { PostgresRow } from './postgres-query.js';
-import type { Missing, Reading, Readings } from './readings.js';
+import type { Reading, Readings } from './readings.js';
+import type { Source } from './source.js';
+import { createSource, isSourced, type SourcedSignal, sourceKey } from './sources.js';
 import { createTelemetrySource } from './telemetry.js';
 
 export interface SamplerOptions {
@@ -25,48 +25,43 @@ export interface Sampler {
   close(): Promise<void>;
 }
 
-type PostgresSignal = Extract<Signal, { source: 'postgres' }>;
-
-/** Signals of one address share one query: `ask` gives its row, or why there is none. */
-interface Asked {
-  name: string;
-  signal: PostgresSignal;
-  ask: () => Promise<PostgresRow | Missing>;
-}
-
 /** All moments are in Redis's time, so that ages mean the same whatever the daemon's own clock says. */
 export function createSampler(options: SamplerOptions): Sampler {
   const { redis, policy, address, clock, env, log } = options;
   const telemetry = createTelemetrySource({ redis, address, clock });
-  const sources = new Map<string, PostgresSource>();
-  const asked = Object.entries(policy.signals).flatMap(([name, signal]): Asked[] =>
-    signal.source === 'postgres' ? [{ name, signal, ask: asker(signal) }] : [],
-  );
+  const sources = new Map<string, Source>();
+  /** Signals of one source are asked for together. */
+  const wanted = new Map<Source, [name: string, signal: SourcedSignal][]>();
+  for (const [name, signal] of Object.entries(policy.signals)) {
+    if (!isSourced(signal)) continue;
+    const key = sourceKey(signal, env);
+    const source = sources.get(key) ?? createSource(signal, { env, log, clock });
+    sources.set(key, source);
+    wanted.set(source, [...(wanted.get(source) ?? []), [name, signal]]);
+  }
   /** Redis time and the monotonic clock at one moment, for ticks without Redis. */
   let known: { nowMs: number; monotonicMs: number } | null = null;
-
-  function asker(signal: PostgresSignal): Asked['ask'] {
-    const url = addressOf(signal.url, env);
-    if (typeof url !== 'string') return async () => url;
-    const key = `${signal.deadlineMs} ${url}`;
-    const source =
-      sources.get(key) ?? createPostgresSource({ url, deadlineMs: signal.deadlineMs, log });
-    sources.set(key, source);
-    return () => source.look();
-  }
 
   return {
     async read() {
       const startMs = clock.monotonicMs();
-      const [look, ...rows] = await Promise.all([
+      const [look, ...looks] = await Promise.all([
         telemetry.read(),
-        ...asked.map(({ ask }) => ask()),
+        ...[...wanted].map(([source, named]) => source.look(named.map(([, signal]) => signal))),
       ]);
       if (look.nowMs !== null) known = { nowMs: look.nowMs, monotonicMs: startMs };
       const atMs = known ? known.nowMs + startMs - known.monotonicMs : clock.nowMs();
       const signals: Record<string, Reading> = {};
-      asked.forEach(({ name, signal }, i) => {
-        signals[name] = readingOf(rows[i]!, signal.stat, atMs);
+      [...wanted.values()].forEach((named, i) => {
+        for (const [name, signal] of named) {
+          const seen = looks[i]!.get(signal)!;
+          if (seen.kind === 'missing') signals[name] = seen;
+          else {
+            const { monotonicMs, ...rest } = seen;
+            // Asked in this tick: no reading is newer than it.
+            signals[name] = { ...rest, atMs: Math.min(atMs, atMs + monotonicMs - startMs) };
+          }
+        }
       });
       return { atMs, telemetry: look.reading, signals };
     },
@@ -74,12 +69,4 @@ export function createSampler(options: SamplerOptions): Sampler {
       await Promise.all([...sources.values()].map((source) => source.close()));
     },
   };
-}
-
-function addressOf(url: PostgresSignal['url'], env: NodeJS.ProcessEnv): string | Missing {
-  if (typeof url === 'string') return url;
-  const found = env[url.env];
-  if (found) return found;
-  const detail = `the environment variable ${url.env} is not set where the daemon runs`;
-  return { kind: 'missing', reason: 'error', detail };
 }

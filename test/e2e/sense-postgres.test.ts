@@ -6,8 +6,9 @@ import { systemClock } from '../../src/clock.js';
 import { type RunningPostgres, startPostgres } from '../../src/demo/postgres.js';
 import { env, postgres, telemetry } from '../../src/policy/builders.js';
 import { resolvePolicy } from '../../src/policy/parse.js';
-import { createPostgresSource, readingOf } from '../../src/sense/postgres.js';
-import type { PostgresRow } from '../../src/sense/postgres-query.js';
+import type { Missing } from '../../src/sense/readings.js';
+import type { Seen } from '../../src/sense/source.js';
+import { createSource, type SourcedSignal } from '../../src/sense/sources.js';
 import { createSampler } from '../../src/sense/sampler.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
@@ -44,10 +45,24 @@ afterAll(async () => {
 
 const proxied = (url = server.url) => url.replace(`:${server.port}/`, `:${proxy.port}/`);
 
-function source(url = server.url, deadlineMs = 800) {
-  const made = createPostgresSource({ url, deadlineMs, log });
+type Stat = Extract<SourcedSignal, { source: 'postgres' }>['stat'];
+
+interface Asked {
+  look(stat?: Stat): Promise<Seen | Missing>;
+  close(): Promise<void>;
+}
+
+function source(url = server.url, deadlineMs = 800): Asked {
+  const signalOf = (stat: Stat) => ({ source: 'postgres', stat, url, deadlineMs }) as const;
+  const made = createSource(signalOf('waiting'), { env: {}, clock: systemClock, log });
   ending.push(() => made.close());
-  return made;
+  return {
+    async look(stat = 'waiting') {
+      const signal = signalOf(stat);
+      return (await made.look([signal])).get(signal)!;
+    },
+    close: () => made.close(),
+  };
 }
 
 async function client(url = server.url): Promise<pg.Client> {
@@ -58,15 +73,16 @@ async function client(url = server.url): Promise<pg.Client> {
   return made;
 }
 
-async function row(from: ReturnType<typeof source>): Promise<PostgresRow> {
-  const look = await from.look();
-  if ('kind' in look) throw new Error(JSON.stringify(look));
-  return look;
+async function value(from: Asked, stat: Stat): Promise<number> {
+  const look = await from.look(stat);
+  if (look.kind === 'missing') throw new Error(JSON.stringify(look));
+  return look.value;
 }
 
 /** A busy machine may be slow to connect; what is tested begins with a source that answers. */
-async function answers(from: ReturnType<typeof source>): Promise<void> {
-  await expect.poll(async () => 'sessions' in (await from.look()), { timeout: 20_000 }).toBe(true);
+async function answers(from: Asked): Promise<void> {
+  const kind = async () => (await from.look('connectionsRatio')).kind;
+  await expect.poll(kind, { timeout: 20_000 }).toBe('value');
 }
 
 test('sessions that wait for a lock are counted, with what they wait for; sleeping and idle ones are not', async () => {
@@ -76,30 +92,25 @@ test('sessions that wait for a lock are counted, with what they wait for; sleepi
   );
   const from = source();
   await answers(from);
-  expect(readingOf(await from.look(), 'waiting', 5)).toEqual({
-    kind: 'value',
-    value: 0,
-    atMs: 5,
-    count: 1,
-  });
+  const beforeMs = systemClock.monotonicMs();
+  const calm = await from.look();
+  expect(calm).toEqual({ kind: 'value', value: 0, monotonicMs: expect.any(Number), count: 1 });
+  expect((calm as Seen).monotonicMs).toBeGreaterThanOrEqual(beforeMs);
 
   await holder.query('BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1');
   const waiters = await Promise.all([client(), client(), client()]);
   const updates = waiters.map((waiter) => waiter.query('UPDATE stock SET n = n - 1 WHERE id = 1'));
   const sleeper = await client();
   const sleep = sleeper.query('SELECT pg_sleep(60)').catch(() => {});
-  await expect.poll(async () => (await row(from)).waiting, { timeout: 20_000 }).toBe(3);
-  const seen = await row(from);
+  await expect.poll(() => value(from, 'waiting'), { timeout: 20_000 }).toBe(3);
   // One waits for the row's holder, the others for their place in line.
-  expect(seen.waits).toMatch(/^Lock:\w+ \d(, Lock:\w+ \d)*$/);
-  expect(seen.sessions).toBe(5);
-  expect(seen.hidden).toBe(0);
-  expect(seen.longest_transaction_ms).toBeGreaterThan(0);
-  expect(readingOf(seen, 'waiting', 7)).toMatchObject({ value: 3, atMs: 7, detail: seen.waits });
+  const locks = expect.stringMatching(/^Lock:\w+ \d(, Lock:\w+ \d)*$/);
+  expect(await from.look()).toMatchObject({ value: 3, detail: locks });
+  expect(await value(from, 'longestTransactionMs')).toBeGreaterThan(0);
 
   await holder.query('COMMIT');
   await Promise.all(updates);
-  await expect.poll(async () => (await row(from)).waiting, { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => value(from, 'waiting'), { timeout: 20_000 }).toBe(0);
   const killer = await client();
   await killer.query(
     "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'",
@@ -116,11 +127,9 @@ test('connections are a share of what services can use; another database counts 
   await others[0]!.query('BEGIN');
   const from = source();
   await answers(from);
-  const seen = await row(from);
-  expect(seen.sessions).toBe(1);
   // admin, three others and our own, of 23 - 3 reserved.
-  expect(seen.connections_ratio).toBeCloseTo(5 / 20, 6);
-  expect(readingOf(seen, 'longestTransactionMs', 1)).toMatchObject({ kind: 'value', value: 0 });
+  expect(await value(from, 'connectionsRatio')).toBeCloseTo(5 / 20, 6);
+  expect(await value(from, 'longestTransactionMs')).toBe(0);
 });
 
 test('sessions hidden from the role are said, not read as zero', async () => {
@@ -128,17 +137,16 @@ test('sessions hidden from the role are said, not read as zero', async () => {
   await admin.query("CREATE ROLE watcher LOGIN PASSWORD 'w'");
   const from = source(server.url.replace(/\/\/[^@]*@/, '//watcher:w@'));
   await answers(from);
-  const look = await from.look();
-  expect(readingOf(look, 'waiting', 1)).toMatchObject({
-    kind: 'missing',
-    reason: 'error',
-    detail: expect.stringContaining('GRANT pg_monitor'),
-  });
-  expect(readingOf(look, 'connectionsRatio', 1).kind).toBe('value');
+  for (const stat of ['waiting', 'longestTransactionMs'] as const) {
+    expect(await from.look(stat)).toMatchObject({
+      kind: 'missing',
+      reason: 'error',
+      detail: expect.stringContaining('GRANT pg_monitor'),
+    });
+  }
+  expect((await from.look('connectionsRatio')).kind).toBe('value');
   await admin.query('GRANT pg_monitor TO watcher');
-  await expect
-    .poll(async () => readingOf(await from.look(), 'waiting', 1).kind, { timeout: 20_000 })
-    .toBe('value');
+  await expect.poll(async () => (await from.look()).kind, { timeout: 20_000 }).toBe('value');
 });
 
 test('C58: a database that hangs, refuses or cuts is missing within the deadline, is left alone for a while, and heals', async () => {
@@ -153,7 +161,7 @@ test('C58: a database that hangs, refuses or cuts is missing within the deadline
     .poll(
       async () => {
         const look = await from.look();
-        if ('kind' in look) reasons.add(look.reason);
+        if (look.kind === 'missing') reasons.add(look.reason);
         return [...reasons];
       },
       { timeout: 20_000 },
@@ -169,9 +177,8 @@ test('C58: a database that hangs, refuses or cuts is missing within the deadline
 test('a look under way is shared, and closing does not wait for a database that hangs', async () => {
   const from = source(proxied(), 800);
   await answers(from);
-  const [one, two] = [from.look(), from.look()];
-  expect(one).toBe(two);
-  await one;
+  const [one, two] = await Promise.all([from.look(), from.look()]);
+  expect((one as Seen).monotonicMs).toBe((two as Seen).monotonicMs);
   proxy.mode = 'hang';
   const hanging = from.look();
   await from.close();
