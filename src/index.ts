@@ -54,14 +54,19 @@ export {
 export {
   adaptive,
   aimd,
+  custom,
   definePolicy,
   downstream,
   env,
   fixed,
+  mysql,
   pi,
   postgres,
+  prometheus,
+  scrape,
   step,
   telemetry,
+  upstream,
   upstreamErrors,
 } from './policy/author.js';
 export type { Priority } from './redis/calls.js';

@@ -5,10 +5,11 @@ export {
   env,
   fixed,
   pi,
-  postgres,
   step,
   telemetry,
   upstreamErrors,
 } from './builders.js';
+export { custom, mysql, postgres, prometheus, scrape } from './builders-sources.js';
 export { definePolicy } from './define.js';
 export { downstream } from './downstream.js';
+export { upstream } from './upstream.js';

@@ -1,25 +1,11 @@
 /** The words a policy file is written in: signals, control laws, references to the environment. Stage: policy. */
 import type { PolicyInput } from './schema.js';
+import { type EnvRef, type Quantile, quantile } from './signal-words.js';
 import type { DurationText } from './units.js';
-
-export interface EnvRef {
-  env: string;
-}
 
 /** A value that only the reading daemon takes from its environment: `env('DATABASE_URL')`. */
 export function env(name: string): EnvRef {
   return { env: name };
-}
-
-/** `'p95'`, `'p99.9'`, or a quantile between 0 and 1. */
-export type Quantile = `p${number}` | number;
-
-function quantile(of: Quantile | 'mean'): 'mean' | number {
-  if (of === 'mean' || typeof of === 'number') return of;
-  // Through decimals, so that p99.9 is 0.999 and not 0.9990000000000001. A bad one ('px') is left for the
-  // check to name, as NaN would lose what was written.
-  const share = Number((Number(of.slice(1)) / 100).toFixed(8));
-  return Number.isFinite(share) ? share : (of as never);
 }
 
 /** What the services themselves report, through the SDK and Redis. */
@@ -29,8 +15,16 @@ export const telemetry = {
     ({ source: 'telemetry', stat: 'latency', of: quantile(of) }) as const,
   /** Mean of the same. */
   mean: () => ({ source: 'telemetry', stat: 'latency', of: 'mean' }) as const,
-  /** Failed ÷ answered; cancelled calls and denials count in neither. */
-  errorRatio: () => ({ source: 'telemetry', stat: 'errorRatio' }) as const,
+  /** Failed ÷ answered, of one upstream or of all; cancelled calls and denials count in neither. */
+  errorRatio: (options: { upstream?: string } = {}) =>
+    ({ source: 'telemetry', stat: 'errorRatio', ...options }) as const,
+  /** Timed out ÷ answered. */
+  timeoutRatio: () => ({ source: 'telemetry', stat: 'timeoutRatio' }) as const,
+  /** Answers, good or bad, that took longer than `over` ÷ answered: `slowRatio({ over: '2s' })`. */
+  slowRatio: (options: { over: number | DurationText }) =>
+    ({ source: 'telemetry', stat: 'slowRatio', ...options }) as const,
+  /** Failures since the last good answer of the whole fleet. */
+  failuresInARow: () => ({ source: 'telemetry', stat: 'failuresInARow' }) as const,
   /** Time requests waited for a database connection. */
   dbWait: (of: Quantile | 'mean') =>
     ({ source: 'telemetry', stat: 'dbWait', of: quantile(of) }) as const,
@@ -41,26 +35,6 @@ export const telemetry = {
   /** Good answers per second; with `within` only those that came in that time: `goodput({ within: '250ms' })`. */
   goodput: (options: { within?: number | DurationText } = {}) =>
     ({ source: 'telemetry', stat: 'goodput', ...options }) as const,
-};
-
-export interface PostgresOptions {
-  /** `env('DATABASE_URL')`, or an address without a password. */
-  url: EnvRef | string;
-  /** Time the reading may take, within one tick. Default 800 ms. */
-  deadlineMs?: number | DurationText;
-}
-
-/** What PostgreSQL says of its sessions; the role needs `pg_monitor` to see those of others. */
-export const postgres = {
-  /** Active sessions that wait, and for what: locks, other sessions, the disk. */
-  waiting: (options: PostgresOptions) =>
-    ({ source: 'postgres', stat: 'waiting', ...options }) as const,
-  /** Connections ÷ `max_connections`. */
-  connectionsRatio: (options: PostgresOptions) =>
-    ({ source: 'postgres', stat: 'connectionsRatio', ...options }) as const,
-  /** Age of the longest open transaction. */
-  longestTransaction: (options: PostgresOptions) =>
-    ({ source: 'postgres', stat: 'longestTransactionMs', ...options }) as const,
 };
 
 /** Failures with this code, of one upstream or of all: what a breaker counts. */

@@ -1,8 +1,6 @@
 /** Evaluates one policy file in a fresh process with a deadline, so that no file can hang or end its reader. Stage: policy. */
 import { fork } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { childCommand } from './child-command.js';
 import type { ChildReply } from './load-child.js';
 
 /** A busy machine may need this long to start a process; the file's own deadline begins after that. */
@@ -16,7 +14,7 @@ const LEAVE_MS = 1000;
  */
 export function evaluateFile(file: string, deadlineMs: number): Promise<ChildReply> {
   return new Promise((resolve) => {
-    const child = fork(...command(file, deadlineMs), {
+    const child = fork(...childCommand(import.meta.url, 'load-child', [file, String(deadlineMs)]), {
       execArgv: ['--max-old-space-size=256'],
       // What the file prints must not mix with a command's result.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -59,15 +57,6 @@ export function evaluateFile(file: string, deadlineMs: number): Promise<ChildRep
       );
     });
   });
-}
-
-/** Built, the child is a plain module; from sources (tests, development) jiti runs it. */
-function command(file: string, deadlineMs: number): [string, string[]] {
-  const self = fileURLToPath(import.meta.url);
-  const child = join(dirname(self), self.endsWith('.ts') ? 'load-child.ts' : 'load-child.js');
-  if (!child.endsWith('.ts')) return [child, [file, String(deadlineMs)]];
-  const cli = join(dirname(createRequire(import.meta.url).resolve('jiti')), 'jiti-cli.mjs');
-  return [cli, [child, file, String(deadlineMs)]];
 }
 
 function isReply(message: unknown): message is ChildReply {

@@ -1,18 +1,14 @@
 /** Runs one policy file in a process of its own and sends what it exports, as plain data. Stage: policy. */
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { createJiti } from 'jiti';
+import { codeOf } from './code.js';
+import { customFunctions, refer } from './custom-function.js';
+import { importPolicyFile } from './import-file.js';
 import { plainData } from './plain.js';
 
 export type ChildReply =
   | { kind: 'value'; value: unknown }
   | { kind: 'faults'; faults: { field: string; message: string; line?: number }[] };
-
-/** `flyball` in a policy is the running package, wherever the file lies and whatever is installed beside it. */
-const author = fileURLToPath(
-  new URL(`./author${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
-);
 
 async function evaluate(file: string): Promise<ChildReply> {
   const fault = (message: string, line?: number): ChildReply => ({
@@ -22,16 +18,9 @@ async function evaluate(file: string): Promise<ChildReply> {
   if (readFileSync(file, 'utf8').trim() === '') {
     return fault('the file is empty. Write: export default definePolicy({ … })');
   }
-  const jiti = createJiti(file, {
-    alias: { flyball: author },
-    // Nothing is written beside the file or in the temporary folder, and nothing stale is read.
-    fsCache: false,
-    moduleCache: false,
-    interopDefault: false,
-  });
   let module: Record<string, unknown>;
   try {
-    module = await jiti.import<Record<string, unknown>>(file);
+    module = await importPolicyFile(file);
   } catch (error) {
     const { message, line } = explain(error, file);
     return fault(message, line);
@@ -40,6 +29,7 @@ async function evaluate(file: string): Promise<ChildReply> {
     return fault('the file has no default export. Write: export default definePolicy({ … })');
   }
   const { value, faults } = plainData(module.default);
+  refer(value, customFunctions(module.default).keys(), codeOf(file));
   return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'value', value };
 }
 
@@ -73,7 +63,7 @@ function explain(error: unknown, file: string): { message: string; line?: number
   const rows = readFileSync(file, 'utf8').split('\n');
   const sure = row > rows.findLastIndex((text) => /^\s*import\b/.test(text)) + 1;
   const hint = /is not a function|of undefined/.test(first)
-    ? " Inside a policy, 'flyball' exports: definePolicy, telemetry, postgres, upstreamErrors, env, adaptive, step, fixed."
+    ? " Inside a policy, 'flyball' exports: definePolicy, telemetry, postgres, mysql, prometheus, scrape, custom, upstreamErrors, env, adaptive, step, fixed."
     : '';
   return {
     message: `throws when it is loaded: ${first}.${hint}`,

@@ -5,10 +5,12 @@ import { within } from './deadline.js';
 import { guarded, isAway, isLate, textOf } from './guarded.js';
 import { type PostgresRow, QUERY } from './postgres-query.js';
 import type { Missing } from './readings.js';
+import { seenNumber } from './seen.js';
 import {
   keyOf,
   lookOf,
   missing,
+  passwordOf,
   resolved,
   type Seen,
   type Source,
@@ -17,6 +19,7 @@ import {
 } from './source.js';
 
 type PostgresSignal = Extract<Signal, { source: 'postgres' }>;
+type Asked = PostgresRow & { monotonicMs: number };
 
 /** All signals of one address share one query a tick. */
 export function postgresKey(signal: PostgresSignal, env: NodeJS.ProcessEnv): string {
@@ -30,7 +33,7 @@ export function createPostgresSource(signal: PostgresSignal, deps: SourceDeps): 
   if (typeof url !== 'string') return unaskable(url);
   let pool: Pool | undefined;
 
-  const guard = guarded<PostgresRow & { monotonicMs: number }>({
+  const guard = guarded<Asked>({
     name: 'PostgreSQL',
     source: 'postgres',
     deadlineMs,
@@ -58,23 +61,51 @@ export function createPostgresSource(signal: PostgresSignal, deps: SourceDeps): 
   };
 }
 
-/** One number of a row. Sessions that the role may not see are no zero: they are said. */
-function seenOf(row: PostgresRow & { monotonicMs: number }, signal: PostgresSignal): Seen | Missing {
-  const { stat } = signal;
-  if (stat !== 'connectionsRatio' && row.hidden > row.sessions / 2) {
-    return missing(
-      'error',
-      `${row.hidden} of ${row.sessions} sessions are hidden from this role. Run: GRANT pg_monitor TO <role>`,
-    );
+/** One number of a row. What the role may not see is no zero: it is said. */
+function seenOf(row: Asked, signal: PostgresSignal): Seen | Missing {
+  const { monotonicMs } = row;
+  switch (signal.stat) {
+    case 'connectionsRatio': {
+      const detail = `${row.connections} of ${row.most_connections}`;
+      const share = row.connections / row.most_connections;
+      return seenNumber(share, 'ratio', monotonicMs, { detail });
+    }
+    case 'waiting': {
+      if (isBlind(row)) return hidden(row.hidden, row.sessions, 'sessions');
+      const waits = Object.entries(row.waits ?? {}).filter(
+        ([what]) => signal.for?.some((type) => what.startsWith(`${type}:`)) ?? true,
+      );
+      const waiting = waits.reduce((sum, [, n]) => sum + n, 0);
+      const most = waits.slice(0, 3).map(([what, n]) => `${what} ${n}`);
+      const detail = most.length > 0 ? { detail: most.join(', ') } : {};
+      return seenNumber(waiting, 'count', monotonicMs, detail);
+    }
+    case 'longestTransactionMs':
+      if (isBlind(row)) return hidden(row.hidden, row.sessions, 'sessions');
+      return seenNumber(row.longest_transaction_ms, 'milliseconds', monotonicMs);
+    case 'replicaLagMs':
+      if (row.replicas_hidden > 0) return hidden(row.replicas_hidden, Math.max(1, row.replicas), 'replications');
+      if (row.replica_lag_ms === null) {
+        const why = row.in_recovery
+          ? 'the replica has replayed nothing since it started'
+          : 'no replica follows this server';
+        return missing('no_data', why);
+      }
+      // The clocks of a replica and its primary may differ by a little.
+      return seenNumber(Math.max(0, row.replica_lag_ms), 'milliseconds', monotonicMs);
   }
-  const value = {
-    waiting: row.waiting,
-    connectionsRatio: row.connections_ratio,
-    longestTransactionMs: row.longest_transaction_ms,
-  }[stat];
-  if (!Number.isFinite(value)) return missing('not_finite', `PostgreSQL said ${value}`);
-  const detail = stat === 'waiting' && row.waits !== null ? { detail: row.waits } : {};
-  return { kind: 'value', value, monotonicMs: row.monotonicMs, count: 1, ...detail };
+}
+
+/** A role sees its own sessions always: some hidden ones of others are not yet blindness. */
+function isBlind({ hidden, sessions }: Asked): boolean {
+  return hidden > sessions / 2;
+}
+
+function hidden(some: number, all: number, what: string): Missing {
+  return missing(
+    'error',
+    `${some} of ${all} ${what} are hidden from this role. Run: GRANT pg_monitor TO <role>`,
+  );
 }
 
 async function openPool(url: string, deadlineMs: number): Promise<Pool> {
@@ -105,12 +136,4 @@ function missingFor(error: unknown): Missing {
   const late = isLate(error) || code === '57014';
   const away = isAway(error) || /^(08|57P0)/.test(code);
   return missing(late ? 'timeout' : away ? 'unreachable' : 'error', textOf(error));
-}
-
-function passwordOf(url: string): string {
-  try {
-    return decodeURIComponent(new URL(url).password);
-  } catch {
-    return '';
-  }
 }

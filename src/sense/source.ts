@@ -82,3 +82,12 @@ export function resolved(
 export function keyOf(...parts: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
+
+/** The password in an address, which no detail and no log may show. */
+export function passwordOf(url: string): string {
+  try {
+    return decodeURIComponent(new URL(url).password);
+  } catch {
+    return '';
+  }
+}

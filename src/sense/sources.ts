@@ -1,6 +1,10 @@
 /** Which source gives a signal: a table by the `source` of the signal. Stage: sense. */
 import type { Signal } from '../policy/schema.js';
+import { createCustomSource, customKey } from './custom.js';
+import { createMysqlSource, mysqlKey } from './mysql.js';
 import { createPostgresSource, postgresKey } from './postgres.js';
+import { createPrometheusSource, prometheusKey } from './prometheus.js';
+import { createScrapeSource, scrapeKey } from './scrape.js';
 import type { Source, SourceDeps } from './source.js';
 
 /** What is read outside the telemetry, which is a limiter's own and no number by itself. */
@@ -14,7 +18,11 @@ interface Kind<Name extends SourcedSignal['source']> {
 }
 
 const KINDS: { [Name in SourcedSignal['source']]: Kind<Name> } = {
+  custom: { key: customKey, create: createCustomSource },
+  mysql: { key: mysqlKey, create: createMysqlSource },
   postgres: { key: postgresKey, create: createPostgresSource },
+  prometheus: { key: prometheusKey, create: createPrometheusSource },
+  scrape: { key: scrapeKey, create: createScrapeSource },
 };
 
 export function isSourced(signal: Signal): signal is SourcedSignal {
