@@ -44,6 +44,11 @@ export interface Link {
   within<T>(deadlineAtMs: number, call: () => Promise<T>): Promise<T>;
   /** The same, told by calls. None of them may throw. */
   ask<T>(deadlineAtMs: number, asked: Asked<T>): void;
+  /**
+   * Does Redis answer at all, within `patienceMs`? Then it is up again: for who has time to wait, unlike a
+   * decision. Never rejects.
+   */
+  answers(patienceMs: number): Promise<boolean>;
   close(): void;
 }
 
@@ -93,9 +98,12 @@ export function createLink(options: LinkOptions): Link {
     lastAnswerMs = clock.monotonicMs();
     if (up) return;
     goodProbes += 1;
-    if (goodProbes < PROBES_TO_UP) return;
+    if (goodProbes >= PROBES_TO_UP) comeUp('answers in time again');
+  }
+
+  function comeUp(cause: string) {
     up = true;
-    onEvent('up', 'answers in time again');
+    onEvent('up', cause);
   }
 
   function scheduleProbe() {
@@ -186,6 +194,17 @@ export function createLink(options: LinkOptions): Link {
     ask,
     within: (deadlineAtMs, start) =>
       new Promise((ok, no) => ask(deadlineAtMs, { start, answered: ok, failed: no })),
+    async answers(patienceMs) {
+      if (up) return true;
+      if (closed || !ready()) return false;
+      try {
+        await expire(probe(), patienceMs);
+      } catch {
+        return false;
+      }
+      if (!up && !closed) comeUp('answers again');
+      return up;
+    },
     close() {
       closed = true;
       clearTimeout(probing);

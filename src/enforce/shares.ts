@@ -57,11 +57,13 @@ export function createShares(options: SharesOptions): Shares {
   let lastAskMs = Number.NEGATIVE_INFINITY;
   let hadShare = false;
   let tries = 0;
+  /** One that has left must not join again. */
+  let left = false;
   let again: ReturnType<typeof setTimeout> | undefined;
 
   /** Who hears that it goes the other way now asks once more, as one that goes so. */
   async function ask(deadlineAtMs: number): Promise<void> {
-    if (await askOnce(deadlineAtMs)) await askOnce(deadlineAtMs);
+    if ((await askOnce(deadlineAtMs)) && !left) await askOnce(deadlineAtMs);
   }
 
   /** `leaving`: gives the part back. True: it goes the other way from now on. */
@@ -124,7 +126,7 @@ export function createShares(options: SharesOptions): Shares {
   /** `short`: others hold what is this process's due until they have asked again, or it holds what is theirs. */
   function settle(short: boolean): void {
     clearTimeout(again);
-    const waitMs = short ? AGAIN_MS[tries] : undefined;
+    const waitMs = short && !left ? AGAIN_MS[tries] : undefined;
     if (!short) tries = 0;
     if (waitMs === undefined) return;
     tries += 1;
@@ -133,14 +135,15 @@ export function createShares(options: SharesOptions): Shares {
     }, waitMs).unref();
   }
 
-  function refresh(deadlineAtMs: number): Promise<void> {
+  async function refresh(deadlineAtMs: number): Promise<void> {
+    if (left) return;
     asking ??= ask(deadlineAtMs)
       .catch(() => {})
       .finally(() => {
         asking = null;
       });
     // The question under way may have more time than who joins it.
-    return expire(asking, deadlineAtMs - clock.monotonicMs()).catch(() => {});
+    await expire(asking, deadlineAtMs - clock.monotonicMs()).catch(() => {});
   }
 
   return {
@@ -154,12 +157,12 @@ export function createShares(options: SharesOptions): Shares {
       if (!options.link().up || nowMs - lastAskMs < HUNGRY_EVERY_MS) return;
       void refresh(nowMs + deadlineMs);
     },
-    leave(deadlineAtMs) {
+    async leave(deadlineAtMs) {
+      left = true;
       clearTimeout(again);
-      return askOnce(deadlineAtMs, true).then(
-        () => {},
-        () => {},
-      );
+      // A question under way may still wait for its turn, and would be answered after this.
+      if (asking !== null) await expire(asking, deadlineAtMs - clock.monotonicMs()).catch(() => {});
+      await askOnce(deadlineAtMs, true).catch(() => {});
     },
   };
 }

@@ -208,7 +208,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
     waits.close();
     clearTimeout(timer);
     adopted.close();
-    if (link.up) {
+    // Missed deadlines of a busy moment are no reason to keep from others what they can have now.
+    if (await link.answers(CLOSE_MS)) {
       await Promise.all([flush(), samples.beat(), top?.flush(), refunds.close(), blocks.close()]);
       await slots.close();
       await shares.leave(clock.monotonicMs() + CLOSE_MS);

@@ -7,6 +7,7 @@ import {
   type LimiterWarning,
   type TakeDecision,
 } from '../../src/index.js';
+import { limiterKeys } from '../../src/redis/keys.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
 import { startProxy } from '../support/tcp-proxy.js';
@@ -302,4 +303,24 @@ test('telemetry of an outage is dropped and counted, not sent as a burst', async
     (await admin.keys('flyball:{api}:t:*')).map((key) => admin.hget(key, 'off')),
   );
   expect(sums.reduce((sum, offered) => sum + Number(offered ?? 0), 0)).toBeLessThan(10);
+});
+
+test('a limiter that closes right after missed deadlines still gives back what it holds', async () => {
+  const api = limiter({ completions: true });
+  await setParams(admin, api, { inFlightMax: 20 });
+  const shares = async () =>
+    Object.entries(await admin.hgetall(limiterKeys({ name: 'api' }).inFlight))
+      .filter(([process]) => !process.startsWith(':'))
+      .map(([, share]) => share.split(' ')[1]);
+  await ready(api);
+  await until('it has the cap', async () => (await shares())[0] === '20');
+  server.pause();
+  await until('Redis counts as away', async () => {
+    const decision = await api.take();
+    decision.done();
+    return warnings.some(({ code }) => code === 'FLYBALL_W_REDIS_AWAY');
+  });
+  server.resume();
+  await api.close();
+  expect(await shares()).toEqual(['-1']);
 });
