@@ -112,7 +112,7 @@ normalise_open(p, e, changed, now)
 
 -- 3. Is it allowed?
 local reason
-reason, fault = forbidden(before, p, e, changed, cause, now)
+reason, fault = forbidden(before, p, e, changed, cause, now, new_epoch and cause == 'settle')
 if reason then return refuse(reason, fault) end
 
 -- 4. Clocks and floors, so that no write mints tokens.

@@ -17,13 +17,18 @@ local function policy_keeps(before, p)
       or (before.inFlightMax > p.maxInFlight and p.inFlightMax == p.maxInFlight))
 end
 
-local function breaks_hold(before, p, cause, now)
-  if not before or cause == 'person' or not holds(before, now) then return nil end
+local SCHEDULE = 'the schedule'
+
+-- `mends`: writes were lost, and what had been in force comes back, a person's word among it.
+local function breaks_hold(before, p, cause, now, mends)
+  if not before or cause == 'person' or mends or not holds(before, now) then return nil end
   local who = before.heldBy ~= '' and before.heldBy or 'a person'
   if cause == 'law' or cause == 'schedule' then return 'held by ' .. who end
   if cause == 'breaker' and before.holdBreaker == 1 then return 'the breaker is held by ' .. who end
   if cause == 'policy' then
     if not policy_keeps(before, p) then return 'rate and cap are held by ' .. who end
+    -- What a policy's schedule froze, the policy may let go.
+    if who == SCHEDULE and before.pinnedUntil == p.pinnedUntil then return nil end
   else
     for field in pairs(HELD) do
       if p[field] ~= before[field] then return field .. ' is held by ' .. who end
@@ -87,10 +92,10 @@ local function breaks_bounds(before, p, cause)
 end
 
 -- The reason and detail of a refusal, or nil.
-local function forbidden(before, p, e, changed, cause, now)
+local function forbidden(before, p, e, changed, cause, now, mends)
   local fault = breaks_shape(p)
   if fault then return 'invalid', fault end
-  fault = breaks_hold(before, p, cause, now)
+  fault = breaks_hold(before, p, cause, now, mends)
   if fault then return 'held', fault end
   fault = breaks_mode(before, p, e, cause)
   if fault then return 'mode', fault end

@@ -80,7 +80,11 @@ async function create(
   options: AdoptOptions,
   unreadable: string | undefined,
 ): Promise<AdoptOutcome> {
-  const { change: fresh, restored, sentence } = createdParams(loaded, options.last ?? null);
+  const {
+    change: fresh,
+    restored,
+    sentence,
+  } = createdParams(loaded, options.last ?? null, nowUs / 1000);
   const change = { ...fresh, ...(await saidRules(redis, address, nowUs)) };
   const epoch = Math.max(
     await nextEpoch(redis, address),

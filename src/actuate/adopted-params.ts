@@ -2,9 +2,12 @@
 import { capacityFor, clamp } from '../decide/bounds.js';
 import type { LoadedPolicy } from '../policy/load.js';
 import { paramsFromPolicy } from '../policy/params.js';
+import { profiled, windowsAt } from '../policy/profile.js';
+import type { Policy } from '../policy/schema.js';
 import { effective, settled } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
 import type { Rollout } from '../redis/rollout.js';
+import { parseWindows, windowsText } from '../redis/windows.js';
 import { adoptedRollout } from './person-rollout.js';
 
 const UNTOUCHED: ParamChange = {
@@ -28,11 +31,14 @@ const NOT_THE_POLICYS = Object.keys(UNTOUCHED) as (keyof ParamChange)[];
 export function createdParams(
   loaded: LoadedPolicy,
   last: Params | null,
+  nowMs: number,
 ): { change: ParamChange; restored: boolean; sentence: string } {
+  const { policy, windows } = atTheMoment(loaded.policy, '', nowMs);
   const fresh: ParamChange = {
     ...UNTOUCHED,
-    ...paramsFromPolicy(loaded.policy),
+    ...paramsFromPolicy(policy),
     policyHash: loaded.hash,
+    windows,
   };
   const short = loaded.hash.slice(0, 12);
   if (last === null || last.policyHash !== loaded.hash) {
@@ -51,6 +57,8 @@ export function createdParams(
     rollout: last.rollout,
   };
   for (const field of NOT_THE_POLICYS) Object.assign(change, { [field]: last[field] });
+  // Bounds are those of this moment; whether a scheduled freeze was begun is what was known of it.
+  change.windows = atTheMoment(loaded.policy, last.windows, nowMs).windows;
   return {
     change,
     restored: true,
@@ -68,9 +76,9 @@ export function adoptedParams(
   params: Params,
   nowMs: number,
 ): { change: ParamChange; sentence: string; goesLower: boolean } {
-  const { policy } = loaded;
+  const { policy, windows } = atTheMoment(loaded.policy, params.windows, nowMs);
   const { state, rate, inFlightMax } = settled(params, effective(params, nowMs));
-  const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash };
+  const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash, windows };
   const { openForMs } = change;
   const rollout = adoptedRollout(policy.limiter.rollout as Rollout | undefined, params.rollout);
   change.rollout = rollout.text;
@@ -107,6 +115,20 @@ export function adoptedParams(
     change,
     goesLower: lowest(change) < lowest(params),
     sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}${rollout.told}.`,
+  };
+}
+
+/** The policy as the profile of this moment makes it; of a freeze only what was begun, since its leader begins it. */
+function atTheMoment(
+  policy: Policy,
+  before: string,
+  nowMs: number,
+): { policy: Policy; windows: string } {
+  const { profile } = windowsAt(policy, nowMs);
+  const { freeze } = parseWindows(before);
+  return {
+    policy: profiled(policy, profile?.name),
+    windows: windowsText({ ...(profile && { profile }), ...(freeze && { freeze }) }),
   };
 }
 

@@ -81,7 +81,7 @@ export async function runChange(
   });
 }
 
-function checkFlags(io: CliIo, flags: ChangeFlags): void {
+export function checkFlags(io: CliIo, flags: ChangeFlags): void {
   const { reason } = flags;
   if (reason !== undefined && (reason.trim() === '' || reason.length > 500)) {
     throw new UsageError(

@@ -2,7 +2,8 @@
 import { toldSentence, wrap } from './entry-view.js';
 import type { CliIo, Colours } from './output.js';
 import { rolloutLine } from './status-reach.js';
-import type { HoldView, Numbers, StatusView, WorstSignal } from './status-view.js';
+import type { WorstSignal } from './status-signals.js';
+import type { HoldView, Numbers, StatusView } from './status-view.js';
 import { clean, clockTime, localTime, number, span } from './text.js';
 
 export function statusTable(io: CliIo, views: readonly StatusView[]): string {
@@ -64,11 +65,17 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
     row('no evidence', `${clean(signal)}: ${clean(reason)}`);
   }
   for (const hold of view.holds) row('hold', c.cyan(`${held(hold)} by ${clean(hold.by) || '?'}`));
+  if (view.profile) {
+    const { name, untilMs } = view.profile;
+    const left = `until ${clockTime(untilMs)} (${span(untilMs - nowMs)} left)`;
+    row('profile', c.cyan(`${clean(name)} ${left}`));
+  }
   if (view.rollout) row('enforced for', c.cyan(rolloutLine(view.rollout)));
   if (view.routes.length > 0) row('routes', view.routes.map(clean).join(', '));
   row('daemon', daemonText(view));
   if (view.law)
     row('law', `${clean(view.law)}, policy ${clean(view.policyHash ?? '').slice(0, 12)}`);
+  if (view.loop) row('loop', view.loop.text);
   if (view.file === 'drift')
     row('policy', c.yellow("the daemon's file differs from the adopted one"));
   if (view.file === 'pending') row('policy', c.yellow('a changed file waits to be applied'));

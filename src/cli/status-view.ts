@@ -3,9 +3,12 @@ import type { Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { type Effective, effective } from '../redis/effective.js';
 import type { LimiterState, Mode, Params } from '../redis/params.js';
+import { parseWindows } from '../redis/windows.js';
 import type { LimiterStatus } from '../report/status.js';
 import type { StatusFacts } from './status-facts.js';
+import { type LoopView, loopView } from './status-loop.js';
 import { type RolloutView, rolloutView, routesOf } from './status-reach.js';
+import { missingSignals, type WorstSignal, worstSignal } from './status-signals.js';
 import type { Traffic } from './traffic.js';
 
 export type Binding = 'rate' | 'cap' | 'subject' | 'breaker' | 'reserve' | 'nothing' | 'unknown';
@@ -17,16 +20,6 @@ export interface HoldView {
   untilMs: number | null;
   leftMs: number | null;
   breakerHeld: boolean;
-}
-
-export interface WorstSignal {
-  signal: string;
-  value: number;
-  setpoint: number;
-  /** Above 1: the objective is missed. */
-  ratio: number;
-  unit: 'ms' | 'ratio' | '';
-  fresh: boolean;
 }
 
 export interface Numbers {
@@ -51,6 +44,8 @@ export interface StatusView {
   file: LimiterStatus['file'] | null;
   faults: string[];
   law: string | null;
+  /** How the service answers to the law's own changes; null: another law, or nobody decides. */
+  loop: LoopView | null;
   inForce: Numbers | null;
   /** As stored: what comes back when the breaker closes. */
   target: Numbers | null;
@@ -64,6 +59,8 @@ export interface StatusView {
   rollout: RolloutView | null;
   /** As the adopted policy names them. */
   routes: string[];
+  /** The profile of the policy's schedule that holds; null: none. */
+  profile: { name: string; fromMs: number; untilMs: number } | null;
   openUntilMs: number | null;
   daemon: {
     /** Its last heartbeat still counts. */
@@ -107,6 +104,7 @@ export function statusView(facts: StatusFacts): StatusView {
     file: facts.status?.file ?? null,
     faults: facts.status?.faults ?? [],
     law: facts.status?.law ?? null,
+    loop: loopView(facts.status),
     inForce: now && numbers(now),
     target: params && numbers(params),
     bounds: params && bounds(params),
@@ -117,6 +115,7 @@ export function statusView(facts: StatusFacts): StatusView {
     holds: params ? holdsOf(params, nowMs) : [],
     rollout: params && rolloutView(params),
     routes: routesOf(params),
+    profile: params && (parseWindows(params.windows).profile ?? null),
     openUntilMs: params && now?.state === 'open' ? params.openUntil : null,
     daemon: {
       alive: params !== null && params.validUntil > nowMs,
@@ -148,7 +147,7 @@ export function binds(params: Params | null, now: Effective | null, traffic: Tra
   const by = traffic.deniedPerSecond;
   const candidates: [Binding, number][] = [
     ['cap', by.in_flight ?? 0],
-    ['rate', (by.rate ?? 0) + (by.cost_exceeds_capacity ?? 0)],
+    ['rate', (by.rate ?? 0) + (by.fair_share ?? 0) + (by.cost_exceeds_capacity ?? 0)],
     ['subject', by.subject ?? 0],
     ['reserve', by.reserve ?? 0],
     ['breaker', (by.breaker_open ?? 0) + (by.probe_budget ?? 0)],
@@ -193,36 +192,6 @@ function holdsOf(p: Params, nowMs: number): HoldView[] {
   // An open time that runs out by itself is no hold.
   if (p.state === 'open' && p.openUntil === -1) add('open', -1, p.heldBy);
   return out;
-}
-
-/** The signal furthest beyond its setpoint, by the last sample the daemon wrote. */
-export function worstSignal(policy: Policy | null, sample: Sample | null): WorstSignal | null {
-  let worst: WorstSignal | null = null;
-  for (const [signal, goal] of Object.entries(policy?.objective ?? {})) {
-    const estimate = sample?.signals[signal];
-    const setpoint = goal.below ?? goal.above;
-    if (estimate?.value == null || setpoint === undefined || setpoint <= 0) continue;
-    const { value, fresh } = estimate;
-    const ratio = goal.below !== undefined ? value / setpoint : setpoint / Math.max(value, 1e-9);
-    if (worst !== null && worst.ratio >= ratio) continue;
-    worst = { signal, value, setpoint, ratio, unit: unitOf(policy, signal), fresh };
-  }
-  return worst;
-}
-
-function missingSignals(policy: Policy | null, sample: Sample | null) {
-  return Object.keys(policy?.objective ?? {}).flatMap((signal) => {
-    const estimate = sample?.signals[signal];
-    return estimate && !estimate.fresh
-      ? [{ signal, reason: String(estimate.reason ?? 'stale') }]
-      : [];
-  });
-}
-
-function unitOf(policy: Policy | null, signal: string): WorstSignal['unit'] {
-  const stat = policy?.signals[signal]?.stat;
-  if (stat === 'latency' || stat === 'dbWait' || stat === 'longestTransactionMs') return 'ms';
-  return stat === 'errorRatio' || stat === 'connectionsRatio' ? 'ratio' : '';
 }
 
 function rateOnly(params: Params | null, policy: Policy | null, traffic: Traffic): string | null {

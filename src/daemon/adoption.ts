@@ -4,7 +4,7 @@ import { adopt, type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { limiterKeys } from '../redis/keys.js';
-import { logAdoption } from './limiter.js';
+import { logAdoption } from './adoption-log.js';
 
 export interface StartAdoption {
   redis: RedisClient;

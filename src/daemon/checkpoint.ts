@@ -4,6 +4,7 @@ import { reviveDecideState } from '../decide/state.js';
 import type { DecideState } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import type { FailoverMemory } from './failover.js';
 import type { StateSince } from './view.js';
 import type { WouldBe } from './would-be.js';
 
@@ -13,6 +14,8 @@ export interface Checkpoint {
   decide: DecideState;
   since: StateSince | null;
   wouldBe: WouldBe | null;
+  /** Which Redis server the writes went to, and what was lowered after the last failover. */
+  failover: FailoverMemory | null;
 }
 
 /** Reads the checkpoint; what is missing, of another version or another law begins anew, without a bump. */
@@ -35,7 +38,16 @@ export async function readCheckpoint(
     decide: reviveDecideState(policy, stored.decide),
     since: stored.since ?? null,
     wouldBe: stored.wouldBe ?? null,
+    failover: readFailover(stored.failover),
   };
+}
+
+/** Of an older version, or of nothing of ours: not known. */
+function readFailover(stored: Partial<FailoverMemory> | null | undefined): FailoverMemory | null {
+  if (typeof stored?.runId !== 'string') return null;
+  const { to, from, untilMs } = stored.lowered ?? {};
+  const sound = [to, from, untilMs].every((n) => Number.isFinite(n));
+  return { runId: stored.runId, lowered: sound ? (stored.lowered ?? null) : null };
 }
 
 /** The bytes that the scripts store. */

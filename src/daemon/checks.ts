@@ -1,8 +1,8 @@
 /** What liveness, readiness and health mean for this daemon. Stage: daemon. */
 import type { RedisClient } from '../redis/connect.js';
 import type { HealthChecks } from '../report/http.js';
-import type { ManagedLimiter } from './limiter.js';
 import type { Loop } from './loop.js';
+import type { ManagedLimiter } from './managed-limiter.js';
 import type { PolicyFiles } from './policy-files.js';
 
 const PING_MS = 1000;
@@ -25,7 +25,7 @@ export function healthChecks(daemon: {
       policies() {
         if (limiters.size === 0) return 'nothing is managed yet';
         const unread = [...limiters].filter(
-          ([, limiter]) => limiter.adoptedHash === null && !limiter.empty,
+          ([, limiter]) => limiter.adoptedHash === null && !limiter.empty && !limiter.watches,
         );
         return unread.length === 0
           ? null

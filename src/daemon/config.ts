@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { closest, third } from '../closest.js';
 import { FlyballError } from '../errors.js';
+import type { FleetBudget } from '../redis/budget.js';
 import { CREDENTIAL_VARIABLES } from '../redis/credentials.js';
 import { DEFAULT_PREFIX } from '../redis/keys.js';
 
@@ -17,6 +18,8 @@ export interface DaemonConfig {
   tickMs: number;
   /** How long the right to actuate outlives its holder. */
   leaseMs: number;
+  /** What all daemons of this Redis may change together. */
+  fleetBudget: FleetBudget;
   /** How often policy files are read again. */
   reloadMs: number;
   /** Time one policy file may take to load. */
@@ -51,6 +54,8 @@ const FIELDS = {
     .optional(),
   FLYBALL_TICK_MS: whole(20, 60_000).default(1000),
   FLYBALL_LEASE_MS: whole(100, 600_000).default(5000),
+  FLYBALL_FLEET_CHANGES_PER_MINUTE: whole(1, 1_000_000).optional(),
+  FLYBALL_FLEET_DOUBLINGS_PER_HOUR: whole(1, 1_000_000).optional(),
   FLYBALL_RELOAD_MS: whole(50, 600_000).default(2000),
   FLYBALL_POLICY_DEADLINE_MS: whole(100, 600_000).default(10_000),
   FLYBALL_REDIS_WAIT_MS: whole(100, 600_000).default(10_000),
@@ -99,6 +104,10 @@ export function readConfig(
     name: e.FLYBALL_NAME ?? hostname(),
     tickMs: e.FLYBALL_TICK_MS,
     leaseMs: e.FLYBALL_LEASE_MS,
+    fleetBudget: {
+      changesPerMinute: e.FLYBALL_FLEET_CHANGES_PER_MINUTE,
+      doublingsPerHour: e.FLYBALL_FLEET_DOUBLINGS_PER_HOUR,
+    },
     reloadMs: e.FLYBALL_RELOAD_MS,
     policyDeadlineMs: e.FLYBALL_POLICY_DEADLINE_MS,
     redisWaitMs: e.FLYBALL_REDIS_WAIT_MS,

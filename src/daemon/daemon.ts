@@ -1,5 +1,5 @@
 /** The daemon put together: policies, Redis, limiters, loop, HTTP; and taken apart in the reverse order. Stage: daemon. */
-
+import { hostname } from 'node:os';
 import { type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import { createOwnerId } from '../actuate/lease.js';
 import { type Clock, systemClock } from '../clock.js';
@@ -9,15 +9,21 @@ import { downstreamWarnings } from '../policy/downstream.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { createApp, type HttpServer, listen } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
+import { createSourcePool } from '../sense/source-pool.js';
 import { adoptAtStart, concernsAll } from './adoption.js';
 import { healthChecks } from './checks.js';
 import type { DaemonConfig } from './config.js';
-import { announce, registeredLimiters, withdraw } from './fleet.js';
+import { registeredLimiters } from './fleet.js';
+import { createSpendChange } from './fleet-budget.js';
+import { createHousekeeping } from './housekeeping.js';
 import { type Jobs, startJobs } from './jobs.js';
-import { createManagedLimiter, type ManagedLimiter } from './limiter.js';
+import { createManagedLimiter } from './limiter.js';
 import { createLoop } from './loop.js';
+import type { ManagedLimiter } from './managed-limiter.js';
+import { createMembership } from './membership.js';
 import { createPolicyFiles } from './policy-files.js';
 import { openRedis } from './redis.js';
+import { createServerWatch } from './server-watch.js';
 
 export interface DaemonOptions {
   config: DaemonConfig;
@@ -53,15 +59,39 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await policies.load();
   if (policies.faults.length > 0) throw new PolicyError(policies.faults);
 
-  const { redis, close: closeRedis } = await openRedis(config, { env, embedded, log });
+  const {
+    redis,
+    clocks,
+    close: closeRedis,
+  } = await openRedis(config, {
+    ...{ env, embedded, log, clock, metrics },
+  });
+  const sources = createSourcePool({ env, log, clock, everyMs: tickMs / 2 });
   const limiters = new Map<string, ManagedLimiter>();
   const failing = new Set<string>();
   /** Files whose limiter could not be read or written at the start. */
   const unadopted = new Map<string, LoadedPolicy>();
   let closing: Promise<void> | null = null;
   let http: HttpServer | null = null;
-  let housekeeping: NodeJS.Timeout | null = null;
   let jobs: Jobs | null = null;
+
+  const spend = createSpendChange(redis, prefix, config.fleetBudget);
+  const servers = createServerWatch({ redis, everyMs: tickMs });
+  const members = createMembership({
+    ...{ redis, prefix, owner, leaseMs, clock },
+    record: () => ({
+      ...{ name: config.name, host: hostname(), pid: process.pid, http: http?.address ?? '' },
+      leads: [...limiters.values()].filter((limiter) => limiter.leads).length,
+      policyFaults: policies.faults.length,
+    }),
+    onChange(living) {
+      metrics.daemons.set(living.length);
+      log.info({ event: 'fleet', living }, `${living.length} daemon(s) live.`);
+    },
+    // Redis away is told by the turns.
+    onError: () => {},
+  });
+  metrics.daemons.set(1);
 
   const loop = createLoop({
     tickMs,
@@ -95,9 +125,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   function manage(address: LimiterAddress): void {
     if (limiters.has(address.name)) return;
-    const deps = { redis, address, owner, tickMs, leaseMs, clock, env, log, metrics };
     const fileState = (hash: string) => stateOfFile(address.name, hash);
-    limiters.set(address.name, createManagedLimiter({ ...deps, fileState }, null));
+    const given = { redis, address, owner, members, servers, tickMs, leaseMs, clock };
+    const also = { sources, clocks, spend, log, metrics };
+    limiters.set(address.name, createManagedLimiter({ ...given, ...also, fileState }));
   }
 
   function stateOfFile(name: string, adoptedHash: string) {
@@ -111,6 +142,18 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     metrics.policyDrift.set({ limiter: name }, state === 'same' ? 0 : 1);
     return { file: state, faults };
   }
+
+  const housekeeping = createHousekeeping({
+    everyMs: config.reloadMs,
+    log,
+    policies,
+    limiters,
+    manage,
+    unadopted,
+    adopt: adoptFile,
+    registered: () => registeredLimiters(redis, prefix),
+    prefix,
+  });
 
   function adoptFile(loaded: LoadedPolicy): Promise<void> {
     return adoptAtStart({ redis, prefix, owner, leaseMs, nowMs: clock.nowMs(), log }, loaded);
@@ -137,68 +180,18 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     for (const address of await registeredLimiters(redis, prefix)) manage(address);
   }
 
-  /** Changed files, limiters registered by others, and this daemon's own record: every few seconds. */
-  async function housekeep(): Promise<void> {
-    for (const loaded of await policies.poll()) {
-      const { name } = loaded.policy.limiter;
-      unadopted.delete(name);
-      if (loaded.policy.reload === 'auto') {
-        manage(policyAddress(loaded.policy, prefix));
-        limiters.get(name)?.offer(loaded);
-      } else {
-        log.warn(
-          { event: 'policy_pending', limiter: name, file: loaded.file },
-          `${loaded.file} has changed and waits for \`flyball apply\`.`,
-        );
-      }
-    }
-    for (const [name, loaded] of unadopted) {
-      const adopting = adoptFile(loaded).then(() => unadopted.delete(name));
-      await adopting.catch(() => {});
-    }
-    for (const address of await registeredLimiters(redis, prefix)) manage(address);
-    await announce(redis, prefix, owner, {
-      name: config.name,
-      http: http?.address ?? '',
-      atMs: clock.nowMs(),
-      leads: [...limiters].filter(([, limiter]) => limiter.leads).map(([name]) => name),
-      policyFaults: policies.faults.length,
-    });
-  }
-
-  /** A registry that cannot be read or written is told once, and ends neither the start nor the loop. */
-  async function tidy(): Promise<void> {
-    try {
-      await housekeep();
-      if (failing.delete('')) log.info({ event: 'housekeeping_recovered' });
-    } catch (error) {
-      if (failing.has('')) return;
-      failing.add('');
-      log.warn(
-        { event: 'housekeeping_failed', err: error },
-        `Files or registries could not be looked after: ${(error as Error).message}. Limiters go on.`,
-      );
-    }
-  }
-
-  function scheduleHousekeeping(): void {
-    housekeeping = setTimeout(() => {
-      void tidy().finally(() => {
-        if (closing === null) scheduleHousekeeping();
-      });
-    }, config.reloadMs);
-  }
-
   async function shutDown(): Promise<void> {
-    if (housekeeping !== null) clearTimeout(housekeeping);
+    housekeeping.stop();
+    servers.stop();
     await loop.stop();
     await jobs?.stop();
+    // First of all, so that the next in line ask for the leases by the time they are given back.
+    if (!once) await members.leave();
     for (const [name, limiter] of limiters) {
       await limiter
         .close()
         .catch((error) => log.warn({ event: 'release_failed', limiter: name, err: error }));
     }
-    await withdraw(redis, prefix, owner).catch(() => {});
     await http?.close();
     await closeRedis();
     log.info({ event: 'stopped' }, `${owner} has stopped.`);
@@ -221,6 +214,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       http = await listen(createApp(checks, metrics), config.httpHost, config.httpPort);
       log.info({ event: 'http', address: http.address }, `Health and metrics at ${http.address}.`);
     }
+    await servers.look();
     await adoptFiles();
     log.info(
       { event: 'started', name: config.name, limiters: [...limiters.keys()], tickMs, leaseMs },
@@ -229,10 +223,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (once) {
       for (const limiter of limiters.values()) await limiter.tick();
     } else {
+      // Before the first turn: what is another's is not asked for.
+      await members.beat().catch(() => {});
+      members.start();
+      servers.start();
       loop.start();
       jobs = startJobs(() => limiters.values());
-      await tidy();
-      scheduleHousekeeping();
+      await housekeeping.start();
     }
   } catch (error) {
     await close();

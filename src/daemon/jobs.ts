@@ -1,6 +1,6 @@
 /** Starts what is done by schedule: once a minute each limiter is asked what is overdue, one after another. Stage: daemon. */
 import { schedule } from 'node-cron';
-import type { ManagedLimiter } from './limiter.js';
+import type { ManagedLimiter } from './managed-limiter.js';
 
 export interface Jobs {
   /** Ends when a job that runs has ended. */

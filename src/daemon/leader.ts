@@ -3,19 +3,22 @@ import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Lease } from '../actuate/lease.js';
 import { overloadOf } from '../decide/overload.js';
 import { createDecideState } from '../decide/state.js';
-import { type DecideState, type Decision, LAW_VERSIONS, type Sample } from '../decide/types.js';
+import type { DecideState, Decision, Sample } from '../decide/types.js';
 import type { Estimates } from '../estimate/estimate.js';
-import { turn } from '../guard/turn.js';
-import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
-import type { LimiterStatus } from '../report/status.js';
 import { reportDecision, reportSample } from '../report/tick-metrics.js';
+import { detailsOf, type Readings } from '../sense/readings.js';
 import { checkpointText, readCheckpoint } from './checkpoint.js';
+import { CLOCK_SKEW, type ClockHold, heldDecision, heldSentence } from './clock-hold.js';
+import type { FailoverMemory } from './failover.js';
+import { turnWithin } from './fleet-budget.js';
 import { createGroupShare } from './group-share.js';
 import type { History } from './history.js';
-import type { LimiterDeps } from './limiter.js';
-import { dueRepair } from './repairs.js';
+import type { LimiterDeps } from './managed-limiter.js';
+import { createPutRight, policyNow } from './put-right.js';
 import { createRetune } from './retune.js';
+import { lawName, tellStatus } from './tell-status.js';
+import { createUpstreamBreaker } from './upstream-breaker.js';
 import { inForceView, type StateSince } from './view.js';
 import {
   markNoted,
@@ -28,6 +31,12 @@ import {
 } from './would-be.js';
 import { changeOf, type createWriter } from './writer.js';
 
+/** What a turn has seen. */
+export interface Sensed {
+  estimates: Estimates;
+  readings: Readings;
+}
+
 export type Leader = ReturnType<typeof createLeader>;
 
 export function createLeader(
@@ -35,17 +44,21 @@ export function createLeader(
     writer: ReturnType<typeof createWriter>;
     lease: Lease;
     history: History;
+    clockHold: ClockHold;
   },
 ) {
-  const { redis, address, tickMs, metrics, writer, lease, history } = deps;
+  const { redis, address, metrics, writer, history, clockHold } = deps;
   const limiter = address.name;
   const groupShare = createGroupShare(deps);
+  const upstreamBreaker = createUpstreamBreaker(deps);
+  const putRight = createPutRight(deps);
   const retune = createRetune({ redis, address, writer, log: deps.log });
   let decide: DecideState | null = null;
   let since: StateSince | null = null;
   let wouldBe: WouldBe | null = null;
   /** True until the first decision after taking over: what this daemon has not seen proves nothing. */
   let first = true;
+  let heldFor: string | null = null;
 
   /** Goes on from the checkpoint of the last owner, or of this daemon before the policy changed. */
   async function takeOver(adopted: LoadedPolicy | null): Promise<void> {
@@ -56,29 +69,28 @@ export function createLeader(
     decide = checkpoint.decide;
     since = checkpoint.since;
     wouldBe = checkpoint.wouldBe;
+    putRight.takeOver(checkpoint.failover);
   }
 
   async function lead(
     adopted: LoadedPolicy,
     params: Params,
     nowUs: number,
-    estimates: Estimates,
+    { estimates, readings }: Sensed,
     dtMs: number,
     last: Params | null,
   ): Promise<void> {
-    const { policy } = adopted;
+    const { policy, profile } = policyNow(adopted.policy, params);
     const nowMs = nowUs / 1000;
     const inForce = inForceView(params, nowMs, since);
     since = inForce.since;
-    const repair = dueRepair(policy, params, inForce.view, nowUs, last);
-    if (repair !== null) {
-      if (repair.reason === 'clock_regression') metrics.clockRegressions.inc({ limiter });
-      await writer.change(params, repair);
-      return;
-    }
+    const at = { adopted, params, view: inForce.view, nowUs, last, checkpoint };
+    if (await putRight.act(at)) return;
+    await holdForClocks(params);
     // At once, not only with the next job: a run may have been overdue for as long as nobody led.
     if (first) void retune.ask(adopted);
-    if (await retune.act(adopted, params, inForce.view, nowMs)) return;
+    const tunes = heldFor === null && profile === undefined;
+    if (tunes && (await retune.act(adopted, params, inForce.view, nowMs))) return;
     if (params.mode === 'auto') wouldBe = null;
     else if (wouldBe?.policyHash !== params.policyHash) wouldBe = startWouldBe(params, nowMs);
     let view = inForce.view;
@@ -97,12 +109,20 @@ export function createLeader(
     }
     const group = await groupShare.read(policy, inForce.view, estimates.traffic, nowMs);
     if (group !== undefined) sample.group = group;
-    let { state, decision } = turn(policy, before, sample);
+    if (profile !== undefined) sample.profile = profile;
+    const ceiling = putRight.ceiling(nowMs);
+    if (ceiling !== undefined) sample.ceiling = ceiling;
+    const upstream = await upstreamBreaker.read(policy, nowMs);
+    if (upstream !== undefined) sample.upstream = upstream;
+    let { state, decision } =
+      heldFor === null
+        ? await turnWithin(wouldBe === null ? deps.spend : null, adopted.policy, before, sample)
+        : { state: before, decision: heldDecision(sample.inForce, heldFor) };
     if (first && raises(decision, sample) && !estimates.traffic.fresh) {
       decision = { ...decision, change: false };
       state = before;
     }
-    first = false;
+    if (heldFor === null) first = false;
 
     if (decision.change && wouldBe === null) {
       const written = await writer.change(params, {
@@ -111,7 +131,7 @@ export function createLeader(
         reason: decision.reason,
         sentence: decision.sentence,
         after: valuesOf(decision, params),
-        checkpoint: checkpointText({ decide: state, since, wouldBe }),
+        checkpoint: checkpointText({ decide: state, since, wouldBe, failover: putRight.failover }),
         ...inputs(policy.control.law, sample, before, decision),
       });
       if (written) decide = state;
@@ -121,6 +141,9 @@ export function createLeader(
       await noteRecommendation(policy, params, sample, before, decision, nowMs);
       await beat(params);
     }
+    if (wouldBe === null && decide === state) {
+      await upstreamBreaker.tell(policy, state.memory.breaker, decision, params, nowMs);
+    }
     reportSample(metrics, limiter, sample);
     reportDecision(metrics, limiter, decision);
     const { z, fresh } = overloadOf(policy, sample);
@@ -128,13 +151,26 @@ export function createLeader(
       ...{ nowMs, dtMs, inForce: inForce.view, overload: fresh && z > 0 },
       drift: deps.fileState(adopted.hash).file === 'drift',
     });
-    await tellStatus(adopted, params, sample, decision);
+    const details = detailsOf(readings);
+    await tellStatus(deps, { adopted, params, sample, decision, wouldBe, details });
+  }
+
+  /** Clocks minutes apart: the law rests, the limits stay, and the log of the limiter says why, once. */
+  async function holdForClocks(params: Params): Promise<void> {
+    const before = heldFor;
+    heldFor = clockHold.reason();
+    if (heldFor === null || before !== null) return;
+    await writer.note(params, { reason: CLOCK_SKEW, sentence: heldSentence(heldFor) });
   }
 
   /** A beat that comes after the glide has begun is refused: the next turn sees the glide and settles it. */
   async function beat(params: Params): Promise<void> {
     if (decide === null) return;
-    await writer.beat(params, checkpointText({ decide, since, wouldBe }));
+    await writer.beat(params, checkpoint(putRight.failover) ?? '');
+  }
+
+  function checkpoint(failover: FailoverMemory | null): string | undefined {
+    return decide === null ? undefined : checkpointText({ decide, since, wouldBe, failover });
   }
 
   async function noteRecommendation(
@@ -160,48 +196,7 @@ export function createLeader(
     wouldBe = markNoted(wouldBe, nowMs);
   }
 
-  async function tellStatus(
-    adopted: LoadedPolicy,
-    params: Params,
-    sample: Sample,
-    decision: Decision,
-  ): Promise<void> {
-    const { change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms } =
-      decision;
-    const status: LimiterStatus = {
-      schema: 1,
-      atMs: sample.nowMs,
-      tickMs,
-      owner: lease.owner,
-      fence: lease.token ?? 0,
-      epoch: params.epoch,
-      revision: params.revision,
-      law: lawName(adopted.policy.control.law),
-      policyHash: adopted.hash,
-      ...deps.fileState(adopted.hash),
-      sample,
-      decision: {
-        change,
-        reason,
-        sentence,
-        state,
-        rate,
-        capacity,
-        inFlightMax,
-        verdicts,
-        terms,
-      },
-      wouldBe: wouldBe === null ? null : wouldBeValues(wouldBe, params),
-    };
-    const livesMs = Math.max(10 * tickMs, 10_000);
-    await redis.set(limiterKeys(address).status, JSON.stringify(status), 'PX', livesMs);
-  }
-
-  return { takeOver, lead, runJobs: retune.ask };
-}
-
-function lawName(law: string): string {
-  return `${law}@${LAW_VERSIONS[law]}`;
+  return { takeOver, lead, restored: putRight.restored, runJobs: retune.ask };
 }
 
 /** All that `explain` needs to take the same decision again. */

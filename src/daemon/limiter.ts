@@ -1,70 +1,33 @@
 /** One limiter's turn: sense, estimate, then lead (decide, guard, write or beat) or watch while another leads. Stage: daemon. */
-import { type RedisClient, readParamsAnyhow } from '../actuate/actuator.js';
-import { type AdoptOutcome, adopt, type LoadedPolicy } from '../actuate/adopt.js';
+import { readParamsAnyhow } from '../actuate/actuator.js';
+import { adopt, type LoadedPolicy } from '../actuate/adopt.js';
 import { createLease } from '../actuate/lease.js';
-import type { Clock } from '../clock.js';
 import { createEstimateState, type EstimateState, estimate } from '../estimate/estimate.js';
-import type { Logger } from '../log.js';
-import type { LimiterAddress } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { isOlder } from '../redis/write-order.js';
-import type { Metrics } from '../report/metrics.js';
 import { reportInForce } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
 import { readAdopted } from './adopted.js';
+import { logAdoption } from './adoption-log.js';
+import { createClockHold } from './clock-hold.js';
+import { createDuty } from './duty.js';
 import { createHistory } from './history.js';
 import { createLeader } from './leader.js';
+import type { LimiterDeps, ManagedLimiter } from './managed-limiter.js';
 import { inForceView } from './view.js';
 import { createWriter } from './writer.js';
 
-export interface LimiterDeps {
-  redis: RedisClient;
-  address: LimiterAddress;
-  /** `host:pid:random` of this daemon. */
-  owner: string;
-  tickMs: number;
-  leaseMs: number;
-  clock: Clock;
-  env: NodeJS.ProcessEnv;
-  log: Logger;
-  metrics: Metrics;
-  /** Where the file here stands to the adopted policy, and what is wrong with files: for the status key. */
-  fileState: (adoptedHash: string) => {
-    file: 'same' | 'drift' | 'pending' | 'none';
-    faults: string[];
-  };
-}
-
-export interface ManagedLimiter {
-  readonly address: LimiterAddress;
-  /** The hash of the adopted policy, once it has been read. */
-  readonly adoptedHash: string | null;
-  /** A name in the registry and no more, as the last turn saw it: no params, and no policy to make them from. */
-  readonly empty: boolean;
-  /** Does this daemon hold the lease, as far as it knows? */
-  readonly leads: boolean;
-  /** One turn. Never called while the last one runs. */
-  tick(): Promise<void>;
-  /** What is done by schedule, if it is overdue and this daemon leads. Never rejects. */
-  runJobs(): Promise<void>;
-  /** Adopt this policy at the next turn: its file has changed. */
-  offer(loaded: LoadedPolicy): void;
-  /** Ends the sampler and gives the lease back. */
-  close(): Promise<void>;
-}
-
-/** `adopted` is what start adopted or found; null: it is read at the first turn. */
-export function createManagedLimiter(
-  deps: LimiterDeps,
-  found: LoadedPolicy | null,
-): ManagedLimiter {
-  const { redis, address, owner, tickMs, leaseMs, clock, env, log, metrics } = deps;
+export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
+  const { redis, address, owner, tickMs, leaseMs, clock, sources, log, metrics } = deps;
   const limiter = address.name;
   const lease = createLease({ redis, address, owner, leaseMs });
   const writer = createWriter({ redis, address, lease, leaseMs, clock, log, metrics });
   const history = createHistory({ redis, address, clock, log });
-  const leader = createLeader({ ...deps, writer, lease, history });
-  let adopted = found;
+  const clockHold = createClockHold(deps.clocks);
+  const leader = createLeader({ ...deps, writer, lease, history, clockHold });
+  const duty = createDuty({ limiter, leaseMs, clock, members: deps.members });
+  /** Read at the first turn. */
+  let adopted: LoadedPolicy | null = null;
   let sampler: Sampler | null = null;
   let estimates: EstimateState = createEstimateState();
   let offered: LoadedPolicy | null = null;
@@ -81,43 +44,86 @@ export function createManagedLimiter(
     } finally {
       metrics.leaseHeld.set({ limiter }, lease.token === null ? 0 : 1);
       metrics.fence.set({ limiter }, lease.token ?? 0);
+      // An autoscaler must not follow what this daemon no longer sees.
+      if (lease.token === null) metrics.demandRatio.remove({ limiter });
       metrics.tickDuration.observe({ limiter }, (clock.monotonicMs() - startMs) / 1000);
     }
   }
 
   async function turnOnce(dtMs: number): Promise<void> {
-    if (lease.token === null) await takeLease();
+    if (lease.token === null && duty.mayTake()) await takeLease();
     if (offered !== null) await adoptOffered(offered);
-    const seen = await readParamsAnyhow(redis, address);
-    if (seen.params !== null) await follow(seen.params.policyHash);
-    empty = adopted === null && seen.params === null && seen.unreadable === null;
+    if (watches()) return watch();
+    if (adopted === null) await findAdopted();
     if (adopted === null) return;
-    sampler ??= createSampler({ redis, policy: adopted.policy, address, clock, env, log });
+    sampler ??= openSampler(adopted);
     const readings = await sampler.read();
+    clockHold.see(readings.telemetry);
     const estimated = estimate(adopted.policy, estimates, readings, dtMs);
     estimates = estimated.state;
 
-    // Read again: sources may have taken most of a second, and a person may have written meanwhile.
+    // Read last: sources may have taken a while, and a person may have written meanwhile.
     const { params, nowUs, unreadable } = await readParamsAnyhow(redis, address);
+    deps.clocks.notice(nowUs / 1000);
     if (unreadable !== null) log.error({ event: 'params_unreadable', limiter }, unreadable.message);
+    duty.saw(params !== null && params.validUntil * 1000 > nowUs);
     if (params === null) return restore(adopted);
     const last = lastParams;
     if (last === null || !isOlder(params, last)) lastParams = params;
     const { view } = inForceView(params, nowUs / 1000, null);
     reportInForce(metrics, limiter, view);
-    if (params.policyHash !== adopted.hash || lease.token === null) return;
-    await leader.lead(adopted, params, nowUs, estimated.estimates, dtMs, last);
+    // An adoption that was lost is put back by who leads, not followed back.
+    const lost = last !== null && isOlder(params, last) && last.policyHash === adopted.hash;
+    if (!lost && params.policyHash !== adopted.hash) return follow(params.policyHash);
+    if (lease.token === null) return;
+    const sensed = { estimates: estimated.estimates, readings };
+    await leader.lead(adopted, params, nowUs, sensed, dtMs, last);
+    if (duty.handsOver()) await handOver();
+  }
+
+  function watches(): boolean {
+    return lease.token === null && duty.watches();
+  }
+
+  async function watch(): Promise<void> {
+    if (!duty.lookDue()) return;
+    // What was seen until now would be old by the time it is needed again.
+    await sampler?.close();
+    sampler = null;
+    estimates = createEstimateState();
+    const { params, nowUs } = await readParamsAnyhow(redis, address);
+    duty.saw(params !== null && params.validUntil * 1000 > nowUs);
+    if (params !== null)
+      reportInForce(metrics, limiter, inForceView(params, nowUs / 1000, null).view);
+  }
+
+  /** This turn's checkpoint is stored: who is next goes on from it within a tick. */
+  async function handOver(): Promise<void> {
+    const fence = lease.token ?? 0;
+    await lease.release();
+    metrics.handovers.inc({ limiter });
+    log.info(
+      { event: 'lease_handed_over', limiter, fence },
+      `${owner} hands ${limiter} over: another daemon lives whose it is.`,
+    );
   }
 
   async function takeLease(): Promise<void> {
     const before = lease.token;
     const reply = await lease.acquire();
     if (reply.status !== 'held' || reply.token === before) return;
+    duty.took();
     log.info(
       { event: 'lease_taken', limiter, fence: reply.token },
       `${owner} leads ${limiter} from now on.`,
     );
     await leader.takeOver(adopted);
+  }
+
+  async function findAdopted(): Promise<void> {
+    const { params, unreadable } = await readParamsAnyhow(redis, address);
+    if (params !== null) await follow(params.policyHash);
+    empty = adopted === null && params === null && unreadable === null;
   }
 
   /** The adopted policy may have been changed by anyone: sources and windows follow it. */
@@ -137,11 +143,20 @@ export function createManagedLimiter(
       adopted !== null &&
       JSON.stringify(adopted.policy.signals) === JSON.stringify(next.policy.signals) &&
       adopted.policy.limiter.name === next.policy.limiter.name;
-    if (!sameSignals) estimates = createEstimateState();
-    await sampler?.close();
-    sampler = null;
     adopted = next;
+    if (!sameSignals) {
+      estimates = createEstimateState();
+      // Opened before the old one is closed: a source that both read stays open.
+      const before = sampler;
+      sampler = openSampler(next);
+      await before?.close();
+    }
     if (lease.token !== null) await leader.takeOver(adopted);
+  }
+
+  function openSampler({ policy }: LoadedPolicy): Sampler {
+    const patienceMs = Math.min(100, tickMs / 10);
+    return createSampler({ redis, policy, address, clock, sources, patienceMs });
   }
 
   async function adoptOffered(loaded: LoadedPolicy): Promise<void> {
@@ -162,11 +177,12 @@ export function createManagedLimiter(
   /** Redis lost the params (FLUSHALL, eviction, a new server): they come back within a turn, and only by the owner. */
   async function restore(policy: LoadedPolicy): Promise<void> {
     // A flush took the lease key along: what is held here is a memory. One that is still ours is renewed.
-    await takeLease();
+    if (lease.token !== null || duty.mayTake()) await takeLease();
     if (lease.token === null) return;
     const outcome = await adopt(redis, policy, { ...adoptOptions(), last: lastParams });
     logAdoption(log, limiter, policy, outcome);
     if (outcome.status === 'restored' || outcome.status === 'created') {
+      await leader.restored();
       metrics.changes.inc({ limiter, reason: `params_${outcome.status}` });
     }
   }
@@ -193,6 +209,9 @@ export function createManagedLimiter(
     get leads() {
       return lease.token !== null;
     },
+    get watches() {
+      return watches();
+    },
     tick,
     async runJobs() {
       if (adopted !== null && lease.token !== null) await leader.runJobs(adopted);
@@ -206,23 +225,4 @@ export function createManagedLimiter(
       await lease.release();
     },
   };
-}
-
-/** One line for each policy that was, or was not, adopted. */
-export function logAdoption(
-  log: Logger,
-  limiter: string,
-  loaded: LoadedPolicy,
-  outcome: AdoptOutcome,
-): void {
-  if (outcome.status === 'unchanged') return;
-  const base = { limiter, file: loaded.file, policy: loaded.hash.slice(0, 12) };
-  if (outcome.status === 'refused') {
-    log.error({ event: 'policy_refused', ...base }, outcome.sentence);
-    return;
-  }
-  const { epoch, revision } = outcome;
-  const reason =
-    outcome.status === 'changed' ? 'policy_adopted' : (`params_${outcome.status}` as const);
-  log.info({ event: 'change', ...base, epoch, revision, reason }, outcome.sentence);
 }

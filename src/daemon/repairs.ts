@@ -4,7 +4,6 @@ import { capacityFor, clamp } from '../decide/bounds.js';
 import type { InForceView } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import type { LimiterState, ParamChange, Params } from '../redis/params.js';
-import { isOlder } from '../redis/write-order.js';
 import { lapsedHold } from './view.js';
 
 export type Repair = Pick<
@@ -18,10 +17,8 @@ export function dueRepair(
   params: Params,
   view: InForceView,
   nowUs: number,
-  last: Pick<Params, 'epoch' | 'revision'> | null,
 ): Repair | null {
   const nowMs = nowUs / 1000;
-  if (last !== null && isOlder(params, last)) return lostWrites(policy, params, last, nowMs);
   if (params.changedAt > nowUs) return clockWentBack(params, nowUs);
   const lapsed = lapsedHold(params, nowMs);
   if (lapsed !== null) return holdLapsed(policy, params, lapsed);
@@ -30,24 +27,6 @@ export function dueRepair(
   if (params.mode === 'auto') return null;
   if (tripOver) return closeTrip(policy, params, view);
   return view.state === 'closed' && view.held === 'none' ? policyNumbers(policy, params) : null;
-}
-
-/** After a failover: a new epoch, so that services which saw the lost revisions listen to what follows. */
-function lostWrites(
-  policy: Policy,
-  params: Params,
-  last: Pick<Params, 'epoch' | 'revision'>,
-  nowMs: number,
-): Repair {
-  return {
-    change: {},
-    newEpoch: Math.max(last.epoch + 1, Math.floor(nowMs)),
-    ...(policy.limiter.coldStart === 'full' ? {} : { refloor: policy.limiter.coldStart }),
-    cause: 'settle',
-    reason: 'writes_lost',
-    sentence: `Redis holds revision ${params.revision} of epoch ${params.epoch}, but revision ${last.revision} of epoch ${last.epoch} had been in force: writes were lost, as in a failover. A new epoch begins with what it holds.`,
-    detail: { lostEpoch: last.epoch, lostRevision: last.revision },
-  };
 }
 
 /** The script brings token clock, floors and open time to the new clock with any write. */

@@ -3,6 +3,7 @@ import { isActive } from '../actuate/adopted-params.js';
 import type { InForceView } from '../decide/types.js';
 import { effective } from '../redis/effective.js';
 import type { LimiterState, Params } from '../redis/params.js';
+import { SCHEDULE } from '../redis/windows.js';
 
 /** Since when the limiter is in its state; kept in the checkpoint, so that the next owner knows it. */
 export interface StateSince {
@@ -33,6 +34,7 @@ export function inForceView(
     inStateMs: Math.max(0, nowMs - now.sinceMs),
     held: heldBy(params, nowMs),
     holdBreaker: params.holdBreaker === 1 && heldBy(params, nowMs) !== 'none',
+    ...(heldBy(params, nowMs) === 'frozen' && params.heldBy === SCHEDULE && { bySchedule: true }),
     target: {
       rate: params.rate,
       capacity: params.capacity,

@@ -12,7 +12,7 @@ export interface SignalEstimate {
   count: number;
   /** Why it is not usable. Not fresh and no reason: nothing new since the last tick. */
   reason?: MissingReason | 'thin';
-  /** ms for which its objective has been missed; only where the objective has `sustain`, and while it is missed. */
+  /** ms for which its objective has been missed; only while it is. */
   missedMs?: number;
 }
 
@@ -39,6 +39,27 @@ export interface TrafficEstimate {
   /** In flight as last reported, and the age of the oldest. */
   inFlightNow: number | null;
   oldestMs: number;
+  /** Where services name their routes, once what is usual of each is known. */
+  mix?: RouteMix;
+}
+
+/** What is asked for, and how fast it goes, beside what is usual of each route. */
+export interface RouteMix {
+  /** Above 1: slower routes than usual are asked for, by this factor of the mean response time. */
+  shift: number;
+  /** Response time over the usual time of the same routes: 1 is as usual. */
+  slowdown: number;
+}
+
+/** What one level of the breaker counts. */
+export interface TripCounts {
+  /** Answers that it looks at; of a run, its failures. */
+  answers: number;
+  /** Those of them that count against it. */
+  matching: number;
+  windowMs: number;
+  /** New ones of this tick alone. */
+  tick: number;
 }
 
 /** Breaker counts over its window, of the newest generation seen; `step` ignores another than the one in force. */
@@ -54,6 +75,8 @@ export interface OutcomeCounts {
   fresh: boolean;
   /** Of this tick alone: what half-open adds up. */
   tick: { ok: number; matching: number };
+  /** By level; left out where the breaker has one alone, and the numbers above are its. */
+  trips?: TripCounts[];
 }
 
 /** Shares of the capacity that must remain after a take of that priority. */
@@ -79,6 +102,8 @@ export interface InForceView {
   inStateMs: number;
   held: 'none' | 'frozen' | 'pinned';
   holdBreaker: boolean;
+  /** Frozen by the policy's schedule, not by a person. */
+  bySchedule?: boolean | undefined;
   /** As stored: what comes back when the breaker lets go (`rate` above is 0 while open). */
   target: { rate: number; capacity: number; inFlightMax: number; reserve?: Reserves };
 }
@@ -95,6 +120,25 @@ export interface Sample {
   inForce: InForceView;
   /** Of a limiter that shares a downstream: the most its rate may be, of what all may have together. */
   group?: { downstream: string; share: number; usable: number; members: number } | undefined;
+  /** Which profile of the policy holds; absent: none. */
+  profile?: string | undefined;
+  /** The most that the rate may be for now, after a failover. */
+  ceiling?: number | undefined;
+  /** The fleet has had its changes of this minute, or its raises of this hour: raises wait. */
+  raisesWait?: boolean | undefined;
+  /** Of a limiter whose breaker is an upstream's: the newest word of another that shares it. */
+  upstream?: UpstreamWord | undefined;
+}
+
+export interface UpstreamWord {
+  name: string;
+  /** The limiter whose word it is. */
+  by: string;
+  /** Redis ms of the trip that it speaks of. */
+  round: number;
+  state: 'open' | 'probing' | 'passed';
+  /** ms until its open time is over. */
+  leftMs: number;
 }
 
 /**
@@ -154,6 +198,11 @@ export interface BreakerMemory {
   resume: LimiterNumbers | null;
   /** While open or half-open: the numbers stored at the last tick, so that a person's change shows. */
   stored?: LimiterNumbers | null;
+  /** ms for which each level of another number has been passed; −1: it is not. */
+  aboveMs?: number[];
+  /** The newest round of its upstream that it knows, and 1 while it is stopped by it. */
+  round?: number;
+  joined?: number;
 }
 
 /** What the guards remember between ticks. */
@@ -162,16 +211,38 @@ export interface GuardMemory {
   sinceRaiseMs: number;
   /** Changes that may still be made; refills by the minute. */
   budget: number;
-  /** ms for which a signal of the objective has been missing. */
+  /** ms for which a signal that glides while it is missing has been. */
   missingMs: number;
   /** Ticks at the least that the bounds allow while the service is still overloaded. */
   atFloorTicks: number;
+  /** From where `guards.driftPerHour` counts; absent: it was not asked for. */
+  driftRate?: number;
+  driftCap?: number;
 }
 
 /** For how long (ms) more was asked for than the limits allow, or clearly less. */
 export interface ReserveMemory {
   pressedMs: number;
   relaxedMs: number;
+}
+
+/** What the adaptive law's loop was seen to do; `tune/loop.ts` says what the numbers mean. */
+export interface LoopMemory {
+  /** 1: of the rate, 0: of the cap. */
+  rateOnly: number;
+  /** Pairs [ln limit, ms since it came into force], newest last. */
+  limits: number[];
+  /** Slow means of ln signal and of ln limit at each lag; empty while no limit binds. */
+  means: number[];
+  /** ms for which no limit has bound, and since the last sample that was taken in. */
+  idleMs: number;
+  sinceMs: number;
+  /** Sums that forget: changes, samples, and the products of the deviations, by lag. */
+  changes: number;
+  weight: number;
+  yy: number;
+  uu: number[];
+  uy: number[];
 }
 
 /** A law's own numbers; each law says what they mean. */
@@ -185,6 +256,7 @@ export interface DecideState {
     law: LawMemory;
     guard: GuardMemory;
     reserve?: ReserveMemory;
+    loop?: LoopMemory;
   };
 }
 

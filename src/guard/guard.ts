@@ -1,7 +1,6 @@
 /** The guards in order; each may lower, hold or refuse a proposal, and says so. Stage: guard. */
 import { capacityFor } from '../decide/bounds.js';
 import { startingPoint } from '../decide/law.js';
-import { overloadOf } from '../decide/overload.js';
 import { sentence } from '../decide/reasons.js';
 import { budgetSize } from '../decide/state.js';
 import type {
@@ -16,9 +15,11 @@ import type { Policy } from '../policy/schema.js';
 import { atFloorTicks, sayAtFloor } from './at-floor.js';
 import { bounds } from './bounds.js';
 import { deadBand } from './dead-band.js';
+import { drift, driftMemory } from './drift.js';
+import { heldBack } from './held-back.js';
 import { hold } from './hold.js';
-import { budget, cooldown, slew } from './pace.js';
-import { staleness } from './staleness.js';
+import { budget, cooldown, fleet, slew } from './pace.js';
+import { missingFor, staleness } from './staleness.js';
 import type { Guard } from './types.js';
 
 /** For the law. */
@@ -26,8 +27,10 @@ export const LAW_GUARDS: readonly Guard[] = [
   hold,
   staleness,
   slew,
+  drift,
   cooldown,
   budget,
+  fleet,
   deadBand,
   bounds,
 ];
@@ -64,19 +67,20 @@ export function guard(
   };
   const decided: Decision = { ...current, capacity, change, verdicts };
   const decision = sayAtFloor(decided, memory.atFloorTicks);
-  decision.sentence = sentence(decision.why, sample.inForce, decision);
+  const held = verdicts.length === 0 ? '' : heldBack(proposal, decision);
+  decision.sentence = sentence(decision.why, sample.inForce, decision, held);
   return { state: { ...state, memory: { ...state.memory, guard: memory } }, decision };
 }
 
 function tickMemory(policy: Policy, memory: GuardMemory, sample: Sample): GuardMemory {
   const dtMs = Math.max(0, sample.dtMs);
   const size = budgetSize(policy);
-  const missing = overloadOf(policy, sample).missing.length > 0;
   return {
     sinceRaiseMs: Math.min(3_600_000, memory.sinceRaiseMs + dtMs),
     budget: Math.min(size, memory.budget + (size * dtMs) / 60_000),
-    missingMs: missing ? memory.missingMs + dtMs : 0,
+    missingMs: missingFor(policy, memory, sample),
     // An entry written before this was counted can still be explained.
     atFloorTicks: memory.atFloorTicks ?? 0,
+    ...driftMemory(policy, memory, sample),
   };
 }

@@ -11,7 +11,8 @@ export const hold: Guard = ({ sample, proposal, now }) => {
     proposal.inFlightMax === now.inFlightMax &&
     proposal.state === inForce.state;
   if (same) return passed('hold', proposal);
-  const sentence = `${inForce.held} by a person: ${proposal.reason} is not applied`;
+  const by = inForce.bySchedule === true ? 'the schedule' : 'a person';
+  const sentence = `${inForce.held} by ${by}: ${proposal.reason} is not applied`;
   return {
     proposal: { ...proposal, ...now, state: inForce.state, reason: 'steady' },
     verdict: { guard: 'hold', effect: 'refused', sentence },

@@ -1,4 +1,4 @@
-/** Guards on the pace of raises: `slew` (factor of one raise), `cooldown` (time between two), `budget` (changes a minute). Stage: guard. */
+/** Guards on the pace of raises: `slew` (factor of one raise), `cooldown` (time between two), `budget` and `fleet` (changes a minute). Stage: guard. */
 import { type Guard, passed, raises, withoutRaises } from './types.js';
 
 /** One raise multiplies by at most `raiseMax`; a cap may always grow by one. */
@@ -39,4 +39,12 @@ export const budget: Guard = (input) => {
   if (!raises(input) || memory.budget >= 1) return passed('budget', proposal);
   const sentence = `more than ${policy.guards.changesPerMinute} changes a minute: raises wait`;
   return { proposal: withoutRaises(input), verdict: { guard: 'budget', effect: 'held', sentence } };
+};
+
+/** The whole fleet's budget: who leads asked for it, and was told to wait. */
+export const fleet: Guard = (input) => {
+  const { sample, proposal } = input;
+  if (sample.raisesWait !== true || !raises(input)) return passed('fleet', proposal);
+  const sentence = 'the fleet has raised as much as it may for now: raises wait';
+  return { proposal: withoutRaises(input), verdict: { guard: 'fleet', effect: 'held', sentence } };
 };

@@ -2,7 +2,9 @@
 import { moveReserves } from '../decide/reserve.js';
 import { step } from '../decide/step.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
+import { profiled } from '../policy/profile.js';
 import type { Policy } from '../policy/schema.js';
+import { withinCeiling } from './ceiling.js';
 import { sayShare, withinShare } from './group-share.js';
 import { guard } from './guard.js';
 
@@ -12,7 +14,7 @@ export function turn(
   state: DecideState,
   sample: Sample,
 ): { state: DecideState; decision: Decision } {
-  const within = withinShare(policy, sample);
+  const within = withinCeiling(withinShare(profiled(policy, sample.profile), sample), sample);
   const stepped = step(within, state, sample);
   const guarded = guard(within, stepped.state, sample, stepped.proposal);
   const shared =

@@ -1,8 +1,12 @@
 /** What no single field can tell: the checks between fields of a policy, each run on what is there. Stage: policy. */
+import { checkBreaker } from './checks-breaker.js';
+import { checkConfirm } from './checks-confirm.js';
 import { checkRollout } from './checks-rollout.js';
-import { checkBreaker, checkObjectives, checkSources } from './checks-signals.js';
+import { checkObjectives } from './checks-signals.js';
+import { checkSources } from './checks-sources.js';
 import { checkSubjects } from './checks-subjects.js';
 import { checkWindow } from './checks-window.js';
+import { checkWindows } from './checks-windows.js';
 import { checkDownstream } from './downstream.js';
 import type { Draft, FieldFault, Report } from './draft.js';
 
@@ -17,8 +21,10 @@ export function crossChecks(draft: Draft, raw: unknown): FieldFault[] {
   checkSubjects(draft, report);
   checkRollout(draft, report);
   checkObjectives(draft, raw, report);
+  checkConfirm(draft, raw, report);
   checkBreaker(draft, raw, report);
   checkWhenLost(draft, report);
+  checkWindows(draft, report);
   checkSources(draft, report);
   return faults;
 }

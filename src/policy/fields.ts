@@ -1,6 +1,7 @@
 /** Kinds of field that several parts of a policy share: numbers with their units and ranges, names, codes. Stage: policy. */
 import { z } from 'zod';
 import { parseRoute } from '../redis/route.js';
+import { isTimeZone } from './local-time.js';
 import { number, refuse, show } from './units.js';
 
 export const rate = number('tokens per second', { min: 1e-6, max: 1e6 });
@@ -41,3 +42,7 @@ export const subjectName = text(
   /^[\s\S]{1,256}$/,
   "a subject of 1 to 256 characters ('user:42'), as the template or the caller names it",
 );
+export const timezone = z.custom<string>((zone) => typeof zone === 'string' && isTimeZone(zone), {
+  error: (issue) =>
+    refuse(issue.input, "a time zone that this machine knows ('UTC', 'Europe/Berlin')"),
+});

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { PolicyError, type PolicyFault } from '../errors.js';
 import { crossChecks } from './checks.js';
 import { at, draftOf, type FieldFault, fieldsAt } from './draft.js';
+import { profiled } from './profile.js';
 import { type Policy, policySchema } from './schema.js';
 import { refuse, show } from './units.js';
 import { unknownField } from './words.js';
@@ -19,8 +20,24 @@ export function parsePolicy(input: unknown, file: string): ParseResult {
     ? []
     : result.error.issues.flatMap((issue) => fieldFaults(issue, input));
   if (result.success || isObject(input)) faults.push(...crossChecks(draftOf(input), input));
+  if (result.success && faults.length === 0) faults.push(...profileFaults(result.data));
   if (result.success && faults.length === 0) return { policy: result.data };
   return { faults: faults.map((fault) => ({ file, ...fault })) };
+}
+
+/** The policy must be whole under each of its profiles too; where it goes without a daemon is the same. */
+function profileFaults(policy: Policy): FieldFault[] {
+  return Object.keys(policy.profiles ?? {}).flatMap((name) => {
+    const { profiles, schedule, ...rest } = profiled(policy, name);
+    const parsed = policySchema.safeParse(rest);
+    const faults = parsed.success
+      ? crossChecks(draftOf(rest), rest).filter(({ field }) => !field.startsWith('whenLost'))
+      : parsed.error.issues.flatMap((issue) => fieldFaults(issue, rest));
+    return faults.map(({ field, message }) => ({
+      field: `profiles.${name}`,
+      message: `makes ${field} a fault: it ${message}`,
+    }));
+  });
 }
 
 /** The same for callers that want an error: a `PolicyError` with all faults. */

@@ -1,9 +1,12 @@
 /** What a policy may say: one strict zod schema, the source of the types, of defaults and of errors. Stage: policy. */
 import { z } from 'zod';
-import { cap, capacity, code, factor, rate, text } from './fields.js';
+import { breakerSchema } from './breaker-schema.js';
+import { cap, capacity, factor, rate } from './fields.js';
 import { limiterSchema } from './limiter-schema.js';
+import { signalSchema } from './signals-schema.js';
 import { tuneSchema } from './tune-schema.js';
-import { level, number, ratio, refuse, time } from './units.js';
+import { level, number, ratio, time } from './units.js';
+import { profileSchema, windowSchema } from './windows-schema.js';
 
 const key = z
   .string()
@@ -12,50 +15,12 @@ const key = z
     'is not a plain identifier: use letters, digits and _, beginning with a letter',
   );
 
-/** A secret or address that only the reading daemon resolves; the reference is what is stored and hashed. */
-export const envRef = z.strictObject({
-  env: text(/^[A-Z][A-Z0-9_]{0,127}$/, "the name of an environment variable ('DATABASE_URL')"),
-});
-
-const telemetrySignal = z.discriminatedUnion('stat', [
-  z.strictObject({
-    source: z.literal('telemetry'),
-    stat: z.enum(['latency', 'dbWait']),
-    /** 'mean' or a quantile 0…1. */
-    of: z.custom<'mean' | number>(
-      (of) => of === 'mean' || (typeof of === 'number' && of > 0 && of < 1),
-      { error: (issue) => refuse(issue.input, "'mean' or a quantile between 0 and 1 (0.95)") },
-    ),
-  }),
-  z.strictObject({
-    source: z.literal('telemetry'),
-    stat: z.enum(['errorRatio', 'poolWaiting', 'inFlight']),
-  }),
-  z.strictObject({
-    source: z.literal('telemetry'),
-    stat: z.literal('goodput'),
-    /** Only good answers that came within this time count. Default: all good ones. */
-    within: time({ min: 1 }).optional(),
-  }),
-  z.strictObject({
-    source: z.literal('telemetry'),
-    stat: z.literal('errors'),
-    /** Count only failures with this code, of this upstream. */
-    code: code.optional(),
-    upstream: code.optional(),
-  }),
-]);
-
-export const signalSchema = z.discriminatedUnion('source', [
-  telemetrySignal,
-  z.strictObject({
-    source: z.literal('postgres'),
-    stat: z.enum(['waiting', 'connectionsRatio', 'longestTransactionMs']),
-    url: z.union([envRef, z.string()]),
-    /** Time the reading may take, within one tick. Default 800 ms. */
-    deadlineMs: time({ min: 10, max: 1000 }).default(800),
-  }),
-]);
+const profileName = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9._-]{0,63}$/,
+    "is not a name: use 1 to 64 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit",
+  );
 
 /** `below` or `above`: '250ms' for times, '1%' for ratios, a number for counts. */
 export const objectiveSchema = z.strictObject({
@@ -65,6 +30,12 @@ export const objectiveSchema = z.strictObject({
   weight: number('a weight', { above: 0, max: 100 }).default(1),
   /** It must be missed for this long before it counts. Default 0. */
   sustain: time().default(0),
+  /** Nothing is cut for it until one of these signals is past its level too: `{ dbWait: { above: 2 } }`. */
+  confirm: z
+    .record(key, z.strictObject({ below: level.optional(), above: level.optional() }))
+    .optional(),
+  /** What it does while its signal is missing. Default: the policy's `onMissing`. */
+  onMissing: z.enum(['hold', 'glide', 'ignore']).optional(),
 });
 
 export const controlSchema = z.discriminatedUnion('law', [
@@ -121,27 +92,6 @@ export const boundsSchema = z.strictObject({
   reserve: z.strictObject({ default: ratio.optional(), sheddable: ratio.optional() }).optional(),
 });
 
-export const breakerSchema = z.strictObject({
-  /** Key of the signal it watches: errors, or an error ratio. */
-  on: z.string(),
-  /** Trips above this: a ratio for error ratios, a count for errors. */
-  above: level,
-  /** Window of the count or ratio. Default 1 minute for counts, 2 s for ratios. */
-  per: time({ min: 1000, max: 600_000 }).optional(),
-  /** Answers in the window below which a ratio proves nothing. Default 10. */
-  minAnswers: number('answers', { min: 1, whole: true }).default(10),
-  /** Time at rate zero after the first trip. Default 5 s. */
-  openFor: time({ min: 100 }).default(5000),
-  /** Cap of the doubling open time. Default 60 s. */
-  openForMax: time({ min: 100 }).default(60_000),
-  /** Tokens per second while half-open. Default 1. */
-  probeRate: rate.default(1),
-  /** Probes that must succeed before recovering. Default 3. */
-  successes: number('probes', { min: 1, max: 10_000, whole: true }).default(3),
-  /** Half-open without a verdict for this long opens again. Default 30 s. */
-  probeDeadline: time({ min: 1000 }).default(30_000),
-});
-
 export const guardsSchema = z.strictObject({
   /** Relative change below which nothing is written. Default 3 %. */
   deadBand: ratio.default(0.03),
@@ -151,6 +101,8 @@ export const guardsSchema = z.strictObject({
   raiseMax: factor({ above: 1 }).default(2),
   /** Changes a minute beyond which raises wait. Default 30. */
   changesPerMinute: number('changes', { min: 1, whole: true }).default(30),
+  /** Factor by which rate and cap may rise within an hour above what they have been. Default: no limit. */
+  driftPerHour: factor({ above: 1 }).optional(),
 });
 
 export const policySchema = z.strictObject({
@@ -178,6 +130,17 @@ export const policySchema = z.strictObject({
   mode: z.enum(['off', 'shadow', 'recommend', 'auto']).default('recommend'),
   /** 'auto' adopts a valid changed file at once; 'apply' waits for `flyball apply`. Default 'auto'. */
   reload: z.enum(['auto', 'apply']).default('auto'),
+  /** After another Redis server took over: the rate is × `factor` for that time. Default 0.5, 30 s. */
+  onFailover: z
+    .strictObject({
+      factor: number('a factor', { above: 0, max: 1 }).optional(),
+      for: time({ max: 3_600_000 }).optional(),
+    })
+    .optional(),
+  /** Numbers and bounds of certain times, by name; `schedule` says when they hold. */
+  profiles: z.record(profileName, profileSchema).optional(),
+  /** Windows of time in which a profile, or a freeze, holds; of two at once the first leads. Default: none. */
+  schedule: z.array(windowSchema).max(64, 'are more than 64 windows.').optional(),
   /** Self-tuning from history. Default: none by itself. */
   tune: tuneSchema.optional(),
   /** Who answers for it; shown, not used. */

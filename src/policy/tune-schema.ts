@@ -1,6 +1,7 @@
 /** Self-tuning from history: when, from how far back, and what a history cannot show of the service. Stage: policy. */
 import { z } from 'zod';
-import { isTimeZone, parseSchedule } from '../tune/schedule.js';
+import { parseSchedule } from '../tune/schedule.js';
+import { timezone } from './fields.js';
 import { number, refuse, time } from './units.js';
 
 const DAY_MS = 86_400_000;
@@ -18,12 +19,7 @@ export const tuneSchema = z.strictObject({
     })
     .optional(),
   /** Zone of the schedule. Default UTC. */
-  timezone: z
-    .custom<string>((zone) => typeof zone === 'string' && isTimeZone(zone), {
-      error: (issue) =>
-        refuse(issue.input, "a time zone that this machine knows ('UTC', 'Europe/Berlin')"),
-    })
-    .optional(),
+  timezone: timezone.optional(),
   /** How far back it looks. Default 7 days; 8 are kept. */
   since: time({ min: DAY_MS, max: 8 * DAY_MS }).optional(),
   /** Requests that one instance serves at a time. Default: estimated from the knee. */

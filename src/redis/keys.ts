@@ -47,6 +47,8 @@ export interface LimiterKeys {
   outcome(id: string): string;
   /** Past the most live subjects: the index of them, and the bucket that newcomers share. */
   crowd(kind: 'b' | TakenKind, shadow: boolean): { index: string; shared: string };
+  /** Who owes what the total's bucket lacks, while it refuses somebody: for `fair`. */
+  owed(shadow: boolean): string;
   telemetry(second: number): string;
   /** The heaviest subjects of one minute (of Redis time, since 1970). */
   top(minute: number): string;
@@ -94,6 +96,7 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
       // No subject is encoded as `#` alone.
       return { index: `${half}:x:${kind}`, shared: `${half}:${kind}:#` };
     },
+    owed: (shadow) => `${base}${shadow ? ':s' : ''}:owed`,
     telemetry: (second) => `${base}:t:${second}`,
     top: (minute) => `${base}:top:${minute}`,
     policyVersion: (hash) => `${base}:policy:${hash}`,
@@ -107,6 +110,10 @@ export function fleetKeys(prefix = DEFAULT_PREFIX) {
     daemons: `${prefix}:daemons`,
     /** Limiters that share a downstream: what each may have of it. */
     downstream: (name: string) => `${prefix}:downstream:${name}`,
+    /** Limiters whose breakers are one upstream's: how each of them stands. */
+    upstream: (name: string) => `${prefix}:upstream:${name}`,
+    /** What all autopilots may still change. */
+    budget: `${prefix}:budget`,
     changes: `${prefix}:changes`,
   } as const;
 }

@@ -94,6 +94,8 @@ export interface Params {
   subjectRules: 0 | 1;
   /** What the policy says of single subjects, for the script (`subjectTermsText`); empty: nothing. */
   subjectTerms: string;
+  /** The profile and the scheduled freeze that hold (`Windows` as JSON); empty: none. */
+  windows: string;
 }
 
 export type ParamField = keyof Params;
@@ -109,6 +111,7 @@ const TEXT_FIELDS = new Set<ParamField>([
   'terms',
   'rollout',
   'subjectTerms',
+  'windows',
 ]);
 /** Fields that came later: params written before them are read with these. */
 const LATER: Partial<Record<ParamField, string>> = {
@@ -121,6 +124,7 @@ const LATER: Partial<Record<ParamField, string>> = {
   rollout: '',
   subjectRules: '0',
   subjectTerms: '',
+  windows: '',
 };
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
@@ -174,6 +178,7 @@ export const PARAM_FIELDS = [
   'rollout',
   'subjectRules',
   'subjectTerms',
+  'windows',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */

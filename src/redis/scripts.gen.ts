@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: 'fa6c60fc00cdca86934634df3b7ca44dc3a6ca92',
+  sha: '683951d150c922dd96917fc3511ed662f70dbfb6',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -55,7 +55,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -316,13 +316,13 @@ local FIELDS = {\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells', 'terms', 'rollout',\n\
-  'subjectRules', 'subjectTerms', 'keptMs', 'subjectKeptMs',\n\
+  'subjectRules', 'subjectTerms', 'windows', 'keptMs', 'subjectKeptMs',\n\
 }\n\
 local LATER = {\n\
   onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0, terms = '', rollout = '', subjectRules = 0,\n\
-  subjectTerms = '',\n\
+  subjectTerms = '', windows = '',\n\
 }\n\
-local LONGEST = { subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048 }\n\
+local LONGEST = { subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048, windows = 1024 }\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
   floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,\n\
@@ -393,13 +393,15 @@ local function policy_keeps(before, p)\n\
     and (p.inFlightMax == before.inFlightMax or before.inFlightMax == 0 or p.maxInFlight == 0\n\
       or (before.inFlightMax > p.maxInFlight and p.inFlightMax == p.maxInFlight))\n\
 end\n\
-local function breaks_hold(before, p, cause, now)\n\
-  if not before or cause == 'person' or not holds(before, now) then return nil end\n\
+local SCHEDULE = 'the schedule'\n\
+local function breaks_hold(before, p, cause, now, mends)\n\
+  if not before or cause == 'person' or mends or not holds(before, now) then return nil end\n\
   local who = before.heldBy ~= '' and before.heldBy or 'a person'\n\
   if cause == 'law' or cause == 'schedule' then return 'held by ' .. who end\n\
   if cause == 'breaker' and before.holdBreaker == 1 then return 'the breaker is held by ' .. who end\n\
   if cause == 'policy' then\n\
     if not policy_keeps(before, p) then return 'rate and cap are held by ' .. who end\n\
+    if who == SCHEDULE and before.pinnedUntil == p.pinnedUntil then return nil end\n\
   else\n\
     for field in pairs(HELD) do\n\
       if p[field] ~= before[field] then return field .. ' is held by ' .. who end\n\
@@ -456,10 +458,10 @@ local function breaks_bounds(before, p, cause)\n\
     end\n\
   end\n\
 end\n\
-local function forbidden(before, p, e, changed, cause, now)\n\
+local function forbidden(before, p, e, changed, cause, now, mends)\n\
   local fault = breaks_shape(p)\n\
   if fault then return 'invalid', fault end\n\
-  fault = breaks_hold(before, p, cause, now)\n\
+  fault = breaks_hold(before, p, cause, now, mends)\n\
   if fault then return 'held', fault end\n\
   fault = breaks_mode(before, p, e, cause)\n\
   if fault then return 'mode', fault end\n\
@@ -599,7 +601,7 @@ else\n\
 end\n\
 normalise_open(p, e, changed, now)\n\
 local reason\n\
-reason, fault = forbidden(before, p, e, changed, cause, now)\n\
+reason, fault = forbidden(before, p, e, changed, cause, now, new_epoch and cause == 'settle')\n\
 if reason then return refuse(reason, fault) end\n\
 set_floors(before, p, e, refloor)\n\
 local fields = {}\n\
@@ -625,6 +627,148 @@ return { 'ok', integer(now), integer(p.epoch), integer(p.revision), id }\n\
 ",
 };
 
+/** Keys of `announce`, in order. */
+export type AnnounceKeys = [daemons: string];
+/** Arguments of `announce`, in order. */
+export type AnnounceArgs = [nowUs: ScriptArg, owner: ScriptArg, record: ScriptArg, livesMs: ScriptArg];
+/**
+ * a daemon says that it lives, and hears who else does. Who is long silent is forgotten.
+ * Returns [nowUs, owner...] of all that live. O(daemons).
+ */
+export const announceScript: Script<AnnounceKeys, AnnounceArgs> = {
+  name: 'announce',
+  sha: 'c44cedfff7fbcc00c8b8424eed3a888d72ed2067',
+  lua: "-- flyball announce\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local FORGET_MS = 60000\n\
+local KEPT_MS = 86400000\n\
+local now = now_us(ARGV[1])\n\
+local owner, record, lives_ms = ARGV[2], ARGV[3], within(ARGV[4], 1, LEASE_MAX_MS)\n\
+if not now or not lives_ms or owner == '' then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID announce wants owner, record, livesMs above 0')\n\
+end\n\
+local now_ms = math.floor(now / 1000)\n\
+local function spoke_at(at, text)\n\
+  return string.format('%.0f', at) .. ' ' .. text\n\
+end\n\
+if record == '' then\n\
+  redis.call('HDEL', KEYS[1], owner)\n\
+else\n\
+  redis.call('HSET', KEYS[1], owner, spoke_at(now_ms, record))\n\
+  redis.call('PEXPIRE', KEYS[1], KEPT_MS)\n\
+end\n\
+local reply = { string.format('%.0f', now) }\n\
+local flat = redis.call('HGETALL', KEYS[1])\n\
+for i = 1, #flat, 2 do\n\
+  local at, text = string.match(flat[i + 1], '^(%d+) (.*)$')\n\
+  at = count(at)\n\
+  if not at or now_ms - at > math.max(FORGET_MS, lives_ms) then\n\
+    redis.call('HDEL', KEYS[1], flat[i])\n\
+  else\n\
+    if at > now_ms then\n\
+      redis.call('HSET', KEYS[1], flat[i], spoke_at(now_ms, text))\n\
+    end\n\
+    if now_ms - at <= lives_ms then reply[#reply + 1] = flat[i] end\n\
+  end\n\
+end\n\
+return reply\n\
+",
+};
+
+/** Keys of `budget`, in order. */
+export type BudgetKeys = [budget: string];
+/** Arguments of `budget`, in order. */
+export type BudgetArgs = [nowUs: ScriptArg, changes: ScriptArg, doublings: ScriptArg, raise: ScriptArg];
+/**
+ * what all autopilots may change together. Cuts are counted and never wait; raises wait until there is room.
+ * Returns [1 granted | 0 wait, nowUs]. O(1).
+ */
+export const budgetScript: Script<BudgetKeys, BudgetArgs> = {
+  name: 'budget',
+  sha: '1ac0b6665f31b73c1882aff3b14c47318d11e6ca',
+  lua: "-- flyball budget\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local function now_us(given)\n\
+  if given ~= '' then return within(given, -LARGEST, LARGEST) end\n\
+  local time = redis.call('TIME')\n\
+  return time[1] * 1000000 + time[2]\n\
+end\n\
+local KEPT_MS = 7200000\n\
+local now = now_us(ARGV[1])\n\
+local changes, doublings, raise = finite(ARGV[2]), finite(ARGV[3]), within(ARGV[4], 0, 1000)\n\
+if not now or not raise then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID budget wants raise, 0 or more')\n\
+end\n\
+local now_ms = math.floor(now / 1000)\n\
+local most_changes = math.max(1, (changes or 0) / 2)\n\
+local most_doublings = (doublings or 0) / 2\n\
+local left_c, left_d, at = string.match(redis.call('MGET', KEYS[1])[1] or '', '^(%S+) (%S+) (%d+)$')\n\
+left_c, left_d, at = finite(left_c), finite(left_d), count(at)\n\
+if not left_c or not left_d or not at then left_c, left_d, at = most_changes, most_doublings, now_ms end\n\
+local passed = math.max(0, now_ms - at)\n\
+left_c = math.min(most_changes, left_c + most_changes * passed / 60000)\n\
+left_d = math.min(most_doublings, left_d + most_doublings * passed / 3600000)\n\
+local granted = raise == 0 or ((not changes or left_c >= 1)\n\
+  and (not doublings or left_d >= math.min(raise, most_doublings)))\n\
+if granted then\n\
+  left_c = math.max(0, left_c - 1)\n\
+  left_d = left_d - raise\n\
+end\n\
+local text = string.format('%.6f %.6f %.0f', left_c, math.max(-1000, left_d), now_ms)\n\
+redis.call('SET', KEYS[1], text, 'PX', KEPT_MS)\n\
+return { granted and 1 or 0, string.format('%.0f', now) }\n\
+",
+};
+
 /** Keys of `counter`, in order. */
 export type CounterKeys = [params: string, total: string, bucket: string, ...subject: string[]];
 /** Arguments of `counter`, in order. */
@@ -635,7 +779,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '57ed7a1341bab32d05576010ade85c6a9d1c7689',
+  sha: '7b3056940d1b023bf6b130d504964de3e4312afe',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -669,7 +813,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1244,7 +1388,7 @@ export type DrawArgs = [nowUs: ScriptArg, epoch: ScriptArg, ...draw: ScriptArg[]
  */
 export const drawScript: Script<DrawKeys, DrawArgs> = {
   name: 'draw',
-  sha: '72ee92db318fe6cb6d3b6bb1ed54e6960675fd7c',
+  sha: '8c2bb67e877bede4bb5cb51b0a99642f7e8542a4',
   lua: "-- flyball draw\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1278,7 +1422,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1568,7 +1712,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: 'bf4a7e3ccac2e827f57100d9b40481338cd05920',
+  sha: '88b7b28a2b11afffae0722dc3f58016f509491e1',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1602,7 +1746,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1842,7 +1986,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '9ad013a5e3eb04034711b720520ebd269cf3f82a',
+  sha: '05cb37858ffa979f305068c82b034ae61b4f7a29',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1876,7 +2020,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2146,7 +2290,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: 'cab18b234ad321a18831152d1797ff341b844a3b',
+  sha: 'ba0b4bc452f59622266e74655341eea0b866acf4',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2180,7 +2324,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2591,7 +2735,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: '58b8f77bc2f11e623d2ddb9abb3f1ea889c7d27e',
+  sha: 'aafd86c314834f291641e65838350b3d932e66fd',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2625,7 +2769,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3277,7 +3421,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: '7f70d3ad7b66716092b36bd645034e5f4d21da09',
+  sha: 'b756011f769913f2af93813761cfa62f0983e05d',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3311,7 +3455,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3700,7 +3844,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '1953143f454b1a803dd37c964f818b10d77dcbbb',
+  sha: '411552816a675103de865eab58b43dddf1a69b39',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3734,7 +3878,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4180,7 +4324,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '3a9d2420b016efbd310921c3f37fdc45de56873b',
+  sha: '0360b4d5ccc5fed72e31990a6138d8ec97a27f9d',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4214,7 +4358,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4741,7 +4885,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '99010ffdf86b6873602d10a265f307a3d1ddcec0',
+  sha: 'b3983d8a252fa2d71e9f808b5b22ba3ec8d1a468',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4775,7 +4919,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5239,7 +5383,7 @@ export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, .
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: '1f0dfb54510cf67624cc46e5acfc2e3ece9dd19c',
+  sha: '7a98a83962e8becef6df528e312a8cc25dec37c6',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5273,7 +5417,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5474,16 +5618,17 @@ return reply\n\
 };
 
 /** Keys of `subjects`, in order. */
-export type SubjectsKeys = [params: string, bucket: string, overrides: string, index: string, shared: string, ...subject: string[]];
+export type SubjectsKeys = [params: string, bucket: string, owed: string, overrides: string, index: string, shared: string, ...subject: string[]];
 /** Arguments of `subjects`, in order. */
 export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptArg, fallback: ScriptArg, ...take: ScriptArg[]];
 /**
- * decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier that its outcomes have reached, one bucket shared by all who come past the most live ones. A blocked one is denied; an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is there: only an open breaker and the probes of a half-open one bind it. A denied take writes nothing, except to bring back a bucket that lies ahead of Redis's clock, and to put the index of live subjects in order.
- * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since nothing is known of single subjects; reason 9: blocked; 10: admitted, since it is exempt; 32 is added where the shared bucket stood in. O(n) in the takes; up to 26 steps more for each subject that comes past the most.
+ * decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier that its outcomes have reached, one bucket shared by all who come past the most live ones. A blocked one is denied; an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is there: only an open breaker and the probes of a half-open one bind it. Under `fair` a subject above its max-min share is refused while the total refuses others. A denied take writes nothing, except to bring back a bucket that lies ahead of Redis's clock, to put the index of live subjects in order, and to say that the total refuses.
+ * Returns [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since nothing is known of single subjects; reason 9: blocked; 10: admitted, since it is exempt; 11: above its fair share; 32 is added where the shared bucket stood in. O(n) in the takes; up to 26 steps more for each subject that comes past the most, and under `fair`
+  O(log of who owes) for each, and for each debt that is paid off.
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '083ae898550fe1f27410a7e4328b915528af67e3',
+  sha: 'babb2100c413347e6eaf6a87b34b045334113f6c',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5517,7 +5662,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5735,7 +5880,7 @@ local function view_of(p, now)\n\
     text = in_force_text(p, e),\n\
   }\n\
 end\n\
-local FIRST, LEADING = 4, 2\n\
+local FIRST, LEADING = 4, 3\n\
 local call = redis.call\n\
 local takes = #ARGV - FIRST\n\
 local rich, shadow = ARGV[3] == '4' or ARGV[3] == '5', ARGV[3] == '1' or ARGV[3] == '5'\n\
@@ -5826,7 +5971,7 @@ local function whole_ms(us)\n\
   if not us or us > 315360000000000 then return -1 end\n\
   return math.max(1, math.ceil(us / 1000))\n\
 end\n\
-local overrides_key, index_key, shared_key = KEYS[3], KEYS[4], KEYS[5]\n\
+local overrides_key, index_key, shared_key = KEYS[4], KEYS[5], KEYS[6]\n\
 local OWN_LONGEST_MS = 315360000000\n\
 local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
@@ -5986,6 +6131,91 @@ if mark then\n\
   end\n\
   if anchor > total then total = anchor end\n\
 end\n\
+local MOST_OWING, MOST_PAID_OFF, LONGEST_HOLD = 10000, 512, 60000000\n\
+local fair = mode > 0 and not open and not probing and string.find(' ' .. terms .. ' ', ' fair=1 ', 1, true) and KEYS[3]\n\
+local hold = math.min(LONGEST_HOLD, math.max(1000000, capacity / rate * 1000000))\n\
+local pressing, ends, paid, sum, owing = false, 0, 0, 0, 0\n\
+local marks, moved, begun, renewed, gone = {}, {}, false, false, false\n\
+local function mark_of(member)\n\
+  if not marks[member] then\n\
+    marks[member] = not begun and tonumber(call('ZSCORE', fair, member) or '') or 0\n\
+  end\n\
+  return marks[member]\n\
+end\n\
+local function owed_by(member)\n\
+  return math.max(0, mark_of(member) - paid)\n\
+end\n\
+local function owe(member, cost)\n\
+  local mark = mark_of(member)\n\
+  if mark <= paid then\n\
+    mark, owing = paid, owing + 1\n\
+  end\n\
+  marks[member], moved[member], sum = mark + cost, true, sum + cost\n\
+end\n\
+local function owing_with(key, shared)\n\
+  local member = shared and '#' or string.sub(key, #total_key + 2)\n\
+  return owing >= MOST_OWING and owed_by(member) == 0 and '#' or member\n\
+end\n\
+local function alone()\n\
+  return owing - (owed_by('!') > 0 and 1 or 0) <= 1\n\
+end\n\
+local function settle(rows, missing)\n\
+  local due = math.max(0, sum - missing)\n\
+  local amount, at = due, 7\n\
+  for paid_off = 0, MOST_PAID_OFF - 1 do\n\
+    if amount <= 0 or owing == 0 then break end\n\
+    local mark = tonumber(rows[at + 1] or '')\n\
+    if not mark then\n\
+      rows, at = call('ZRANGE', fair, 3 + paid_off, 66 + paid_off, 'WITHSCORES'), 1\n\
+      mark = tonumber(rows[2] or '') or paid\n\
+    end\n\
+    local need = math.max(0, mark - paid) * owing\n\
+    if need > amount then\n\
+      paid, amount = paid + amount / owing, 0\n\
+    else\n\
+      paid, amount, owing, at, gone = math.max(paid, mark), amount - need, owing - 1, at + 2, true\n\
+    end\n\
+  end\n\
+  sum = owing > 0 and sum - due + amount or 0\n\
+  if missing - sum > slack then owe('!', missing - sum) end\n\
+end\n\
+if fair then\n\
+  local rows, state = call('ZRANGE', fair, 0, 10, 'WITHSCORES'), {}\n\
+  for i = 1, math.min(6, #rows), 2 do state[rows[i]] = -tonumber(rows[i + 1]) end\n\
+  ends = state['!t'] or 0\n\
+  pressing = state['!u'] and state['!s'] and now < ends and ends - now <= LONGEST_HOLD\n\
+  if pressing then\n\
+    paid, sum, owing = state['!u'] - 1, state['!s'] - 1, call('ZCARD', fair) - 3\n\
+    settle(rows, capacity - (clock - total))\n\
+  end\n\
+end\n\
+local function fair_wait(short)\n\
+  return rate > 0 and short / rate / (1 + 1 / owing) * 1000000\n\
+end\n\
+local function press(missing)\n\
+  if pressing and ends - now >= hold / 2 then return end\n\
+  ends, renewed = now + hold, true\n\
+  if pressing then return end\n\
+  pressing, begun, paid, sum, owing, marks, moved = true, true, 0, 0, 0, {}, {}\n\
+  if missing > 0 then owe('!', missing) end\n\
+end\n\
+local function keep_fair()\n\
+  if next(moved) == nil and not renewed then return end\n\
+  local text = '%.17g'\n\
+  if begun then\n\
+    call('DEL', fair)\n\
+  elseif gone then\n\
+    call('ZREMRANGEBYSCORE', fair, '0', string.format(text, paid))\n\
+  end\n\
+  local args = {\n\
+    string.format('%.0f', -ends), '!t', string.format(text, -1 - paid), '!u', string.format(text, -1 - sum), '!s',\n\
+  }\n\
+  for member in pairs(moved) do\n\
+    args[#args + 1], args[#args + 2] = string.format(text, marks[member]), member\n\
+  end\n\
+  call('ZADD', fair, unpack(args))\n\
+  if renewed then call('PEXPIRE', fair, string.format('%.0f', hold / 1000 + 1000)) end\n\
+end\n\
 local buckets, order = {}, {}\n\
 local function bucket_of(key, rule)\n\
   local q = buckets[key]\n\
@@ -6088,9 +6318,16 @@ for i = 1, takes do\n\
     end\n\
     retry = (never or retry > 315360000000) and -1 or math.max(1, math.ceil(retry))\n\
   end\n\
+  local ower = pressing and key ~= total_key and kind ~= 'exempt' and owing_with(key, shared)\n\
+  local short = ower and reason == 0 and owed_by(ower) + cost - left or 0\n\
+  if short > slack then\n\
+    reason, retry = alone() and 2 or 11, whole_ms(fair_wait(short))\n\
+  end\n\
+  if fair and cost > 0 and (reason == 2 or reason == 6 or reason == 11) then press(capacity - left) end\n\
   if reason == 0 and cost > 0 then\n\
     if exempt then total = math.max(total, math.min(total + cost, clock)) else total = total + cost end\n\
     left, total_moved = clock - total, true\n\
+    if ower then owe(ower, cost) end\n\
     if q then\n\
       q.base, q.moved = q.base + cost, true\n\
       if most and q.fresh and not shared and not q.came then\n\
@@ -6102,12 +6339,14 @@ for i = 1, takes do\n\
     if total_ahead then total_moved = true end\n\
     if q and q.ahead then q.moved = true end\n\
   end\n\
+  if ower then left = math.min(left, (left - owed_by(ower) + 1) / 2) end\n\
   if q and reason ~= 1 and q.clock - q.base < left then left = q.clock - q.base end\n\
   left = left + slack\n\
   if exempt and reason == 0 then reason = 10 end\n\
   local at = 3 * i + 1\n\
   reply[at], reply[at + 1], reply[at + 2] = reason + (shared and 32 or 0), left >= 1 and left - left % 1 or 0, retry\n\
 end\n\
+if fair then keep_fair() end\n\
 if total_moved then call('SET', total_key, string.format('%.17g', total), 'PX', ttl) end\n\
 for i = 1, #order do\n\
   local q = order[i]\n\
@@ -6133,7 +6372,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '0cb0559e72adf9804bcaeaeb85fa7a03a8b66349',
+  sha: '0de9fb7a28450c1d449206ad2e9bcf2fc67717fe',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6202,7 +6441,7 @@ if not text then\n\
   local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
   local TEXT = {\n\
     mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-    algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+    algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
   }\n\
   local NEEDED = {\n\
     'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -6663,7 +6902,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '4c7499c904a87d9348d14a9c2b01b37700cf8e6a',
+  sha: '37ae85df809aa96618db9ea6232d5442b1cac9a1',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6692,7 +6931,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -7315,7 +7554,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '5eb3c94efd512aecc5f1c15a72b58b41cd81afbf',
+  sha: 'adf404d47475129bbb410cc58576ab67520ee99e',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7349,7 +7588,7 @@ local MODES = { off = 0, shadow = 1, recommend = 2, auto = 3 }\n\
 local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
-  algorithm = true, terms = true, rollout = true, subjectTerms = true,\n\
+  algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\

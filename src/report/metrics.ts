@@ -43,10 +43,20 @@ export function createMetrics(daemonName: string) {
       limiter,
     ),
     admitted: gauge('sense_admitted_requests_per_second', 'Requests admitted.', limiter),
+    demandRatio: gauge(
+      'enforce_demand_ratio',
+      'Requests asked for ÷ requests that the limits could admit; only where this daemon leads.',
+      limiter,
+    ),
     denied: gauge('sense_denied_requests_per_second', 'Requests denied, by what denied them.', [
       'limiter',
       'limit',
     ]),
+    servicesSkew: gauge(
+      'sense_services_clock_skew_seconds',
+      'How far Redis is ahead of the process whose clock is furthest off; 0 within a second.',
+      limiter,
+    ),
     processes: gauge('sense_processes', 'SDK processes that sent telemetry.', [
       'limiter',
       'reports_completions',
@@ -114,6 +124,16 @@ export function createMetrics(daemonName: string) {
       limiter,
     ),
     leaseHeld: gauge('actuate_lease_held', '1 while this daemon may actuate.', limiter),
+    failovers: counter(
+      'actuate_redis_failovers_total',
+      'Times that another Redis server took over, by whether writes were found to be lost.',
+      ['limiter', 'writes'],
+    ),
+    handovers: counter(
+      'actuate_handovers_total',
+      'Leases that this daemon gave to another whose limiter it is.',
+      limiter,
+    ),
     fence: gauge('actuate_fence_token', 'Fencing token of the lease held; 0 without one.', limiter),
 
     // Policies.
@@ -143,6 +163,12 @@ export function createMetrics(daemonName: string) {
       limiter,
     ),
     errors: counter('daemon_errors_total', 'Turns that ended in an error.', limiter),
+    clockSkew: gauge(
+      'daemon_clock_skew_seconds',
+      'How far that clock is ahead of the daemon, measured each minute.',
+      ['of'],
+    ),
+    daemons: gauge('daemon_fleet_daemons', 'Daemons that live, as this one was told.', []),
     redisUp: gauge('daemon_redis_up', '1 when the last turn reached Redis.', []),
     info: gauge('daemon_info', 'Always 1; labels say which daemon this is.', ['name', 'version']),
   };

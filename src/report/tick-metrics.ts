@@ -1,5 +1,6 @@
 /** One tick's sample and decision → metric values. Stage: report. */
 import type { Decision, InForceView, Sample } from '../decide/types.js';
+import { demandRatio } from './demand.js';
 import type { Metrics } from './metrics.js';
 
 const STATES = ['closed', 'open', 'half-open', 'recovering'] as const;
@@ -22,6 +23,7 @@ export function reportSample(metrics: Metrics, limiter: string, sample: Sample):
   const { traffic, signals } = sample;
   metrics.offered.set({ limiter }, traffic.offeredRate);
   metrics.admitted.set({ limiter }, traffic.admittedRate);
+  metrics.demandRatio.set({ limiter }, demandRatio(sample) ?? Number.NaN);
   metrics.denied.set({ limiter, limit: 'rate' }, traffic.deniedByRate);
   metrics.denied.set({ limiter, limit: 'in_flight' }, traffic.deniedByCap);
   metrics.processes.set({ limiter, reports_completions: 'yes' }, traffic.reporting);

@@ -1,4 +1,5 @@
 /** When a schedule was last due, from its text, a time zone and now: asked of state, so that no missed edge is lost. Stage: tune. */
+import { DAY_MS, instantOf, localMs } from '../policy/local-time.js';
 
 export const NAMED_SCHEDULES: Readonly<Record<string, string>> = {
   weekly: '0 4 * * 1',
@@ -19,7 +20,6 @@ interface Cron {
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
-const DAY_MS = 86_400_000;
 /** No zone moves its clock by more at once, but once in its history. */
 const CLOCK_MOVE_MS = 3 * 3_600_000;
 /** 29 February on a given weekday comes at the latest after so many years. */
@@ -42,16 +42,6 @@ export function parseSchedule(text: string): Cron | null {
   if (never) return null;
   const folded = [...new Set(weekdays.map((day) => day % 7))];
   return { minutes, hours, days, months, weekdays: folded, anyDay, anyWeekday };
-}
-
-/** Does this machine know the zone? */
-export function isTimeZone(zone: string): boolean {
-  try {
-    formatOf(zone);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -89,49 +79,6 @@ function onDay(cron: Cron, date: Date): boolean {
   const day = cron.days.includes(date.getUTCDate());
   const weekday = cron.weekdays.includes(date.getUTCDay());
   return cron.anyDay || cron.anyWeekday ? day && weekday : day || weekday;
-}
-
-/** A moment as the clock on the wall shows it, as if that were UTC. */
-function localMs(zone: string, atMs: number): number {
-  const part: Record<string, number> = {};
-  for (const { type, value } of formatOf(zone).formatToParts(atMs)) part[type] = Number(value);
-  const { year, month, day, hour, minute, second } = part;
-  return Date.UTC(year!, month! - 1, day!, hour!, minute!, second!);
-}
-
-/** The first moment at which the wall shows this time; if it never does, the end of the gap. */
-function instantOf(zone: string, wallMs: number): number {
-  const offset = (atMs: number) => localMs(zone, atMs) - Math.floor(atMs / 1000) * 1000;
-  const [before, after] = [offset(wallMs - DAY_MS), offset(wallMs + DAY_MS)];
-  const first = wallMs - Math.max(before, after);
-  const second = wallMs - Math.min(before, after);
-  for (const atMs of [first, second]) if (localMs(zone, atMs) === wallMs) return atMs;
-  // The gap lies between the two: the first moment with the later offset.
-  let [low, high] = [first, second];
-  while (high - low > 1000) {
-    const middle = Math.floor((low + high) / 2000) * 1000;
-    if (offset(middle) === before) low = middle;
-    else high = middle;
-  }
-  return high;
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function formatOf(zone: string): Intl.DateTimeFormat {
-  let format = formats.get(zone);
-  if (format === undefined) {
-    const digits = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
-    const time = {
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-      hourCycle: 'h23',
-    } as const;
-    format = new Intl.DateTimeFormat('en-US', { timeZone: zone, ...digits, ...time });
-    formats.set(zone, format);
-  }
-  return format;
 }
 
 /** Lists of values, ranges, steps and names, as cron writes them; null when it is none. */

@@ -60,6 +60,7 @@ const BASE: Params = {
   rollout: '',
   subjectRules: 0,
   subjectTerms: '',
+  windows: '',
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };

@@ -44,6 +44,7 @@ export const CREATED = {
   rollout: '',
   subjectRules: 0,
   subjectTerms: '',
+  windows: '',
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

@@ -47,6 +47,7 @@ export const SEED: ParamChange = {
   rollout: '',
   subjectRules: 0,
   subjectTerms: '',
+  windows: '',
 };
 
 export interface SeedOptions {

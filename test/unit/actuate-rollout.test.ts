@@ -154,8 +154,8 @@ test('params that Redis lost come back with the rollout that stood; a fresh limi
     json: '',
   };
   const last = params({ rollout: text({ percent: 10 }, '{"percent":1}', { percent: 1 }) });
-  expect(createdParams(loaded, last).change.rollout).toBe(last.rollout);
-  expect(createdParams(loaded, null).change.rollout).toBe('{"percent":1}');
+  expect(createdParams(loaded, last, 0).change.rollout).toBe(last.rollout);
+  expect(createdParams(loaded, null, 0).change.rollout).toBe('{"percent":1}');
 });
 
 describe('in a policy', () => {

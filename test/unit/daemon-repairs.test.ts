@@ -31,9 +31,9 @@ function params(overrides: Partial<Params> = {}): Params {
   } as Params;
 }
 
-function due(overrides: Partial<Params>, last: { epoch: number; revision: number } | null = null) {
+function due(overrides: Partial<Params>) {
   const p = params(overrides);
-  return dueRepair(policy, p, inForceView(p, NOW, null).view, NOW * 1000, last);
+  return dueRepair(policy, p, inForceView(p, NOW, null).view, NOW * 1000);
 }
 
 test('nothing is due in a plain tick', () => {
@@ -93,10 +93,4 @@ describe('modes in which the law writes nothing', () => {
     expect(due({ mode: 'recommend', rate: 70, pinnedUntil: -1 })).toBeNull();
     expect(due({ mode: 'auto', rate: 70 })).toBeNull();
   });
-});
-
-test('a failover that lost writes begins a new epoch above the lost one', () => {
-  const repair = due({ epoch: 1, revision: 7 }, { epoch: 1, revision: 9 });
-  expect(repair).toMatchObject({ reason: 'writes_lost', newEpoch: NOW, change: {} });
-  expect(due({ epoch: 2, revision: 1 }, { epoch: 1, revision: 9 })).toBeNull();
 });

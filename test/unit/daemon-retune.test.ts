@@ -7,8 +7,10 @@ import { readEntries } from '../../src/actuate/audit.js';
 import { createLease } from '../../src/actuate/lease.js';
 import { keepLastRun, type LastRun, readLastRun } from '../../src/actuate/tuning.js';
 import { systemClock } from '../../src/clock.js';
+import { createClockHold } from '../../src/daemon/clock-hold.js';
 import type { HistoryTick } from '../../src/daemon/history.js';
 import { createLeader } from '../../src/daemon/leader.js';
+import { createServerWatch } from '../../src/daemon/server-watch.js';
 import { createWriter } from '../../src/daemon/writer.js';
 import { createEstimateState, type Estimates, estimate } from '../../src/estimate/estimate.js';
 import { createLog } from '../../src/log.js';
@@ -18,6 +20,7 @@ import { historyText } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
 import { createMetrics } from '../../src/report/metrics.js';
+import { createSourcePool } from '../../src/sense/source-pool.js';
 import { madeUp } from '../support/history.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 
@@ -64,8 +67,14 @@ async function leading(file: 'same' | 'drift') {
   const log = createLog({ level: 'silent' });
   const deps = { redis, address, leaseMs, clock: systemClock, log, metrics: createMetrics('unit') };
   const ticks: HistoryTick[] = [];
+  const clocks = { skewMs: 0, heldFor: null, notice: () => {}, close: () => {} };
   const leader = createLeader({
-    ...{ ...deps, owner: 'd', tickMs: 1000, env: {}, fileState: () => ({ file, faults: [] }) },
+    ...{ ...deps, owner: 'd', tickMs: 1000, fileState: () => ({ file, faults: [] }) },
+    ...{ members: { rank: () => 0, settled: () => true }, spend: null },
+    sources: createSourcePool({ env: {}, log, clock: systemClock, everyMs: 500 }),
+    servers: createServerWatch({ redis, everyMs: 1000 }),
+    clocks,
+    clockHold: createClockHold(clocks),
     ...{ lease: held, writer: createWriter({ ...deps, lease: held }) },
     history: { watch: (tick) => ticks.push(tick), close: async () => {} },
   });
@@ -75,7 +84,10 @@ async function leading(file: 'same' | 'drift') {
     held,
     async lead(p95Ms: number | null) {
       const { params, nowUs } = await readParams(redis, address);
-      await leader.lead(adopted, params!, nowUs, estimates(nowUs / 1000, p95Ms), 1000, null);
+      const missing = { kind: 'missing' as const, reason: 'no_data' as const };
+      const readings = { atMs: nowUs / 1000, telemetry: missing, signals: {} };
+      const sensed = { estimates: estimates(nowUs / 1000, p95Ms), readings };
+      await leader.lead(adopted, params!, nowUs, sensed, 1000, null);
     },
   };
 }

@@ -1,7 +1,8 @@
 /** When a schedule was last due: cron texts, zones, and the hours that clocks skip or repeat. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isTimeZone, lastDue, parseSchedule } from '../../src/tune/schedule.js';
+import { isTimeZone } from '../../src/policy/local-time.js';
+import { lastDue, parseSchedule } from '../../src/tune/schedule.js';
 
 const at = (iso: string) => Date.parse(iso);
 const due = (text: string, zone: string, now: string) => {

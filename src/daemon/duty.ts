@@ -1,0 +1,64 @@
+/** What a daemon owes one limiter by its place in the fleet: to lead it, to stand by, to watch, to hand it over. Stage: daemon. */
+import type { Clock } from '../clock.js';
+import type { Membership } from './membership.js';
+
+export interface Duty {
+  /** May the lease be asked for now? */
+  mayTake(): boolean;
+  /** Neither first nor next in line: a look now and then is enough. */
+  watches(): boolean;
+  /** Is the look of one who watches due? It counts as taken. */
+  lookDue(): boolean;
+  /** What a turn saw: did some daemon keep the limiter? */
+  saw(kept: boolean): void;
+  /** The lease came to this daemon. */
+  took(): void;
+  /** Led by this daemon, but another's by now, who has had time to warm up. */
+  handsOver(): boolean;
+}
+
+/** Who took an orphan does not hand it over sooner: whose it is may live and yet be unable to lead it. */
+const KEEP_LEASES = 12;
+
+export function createDuty(options: {
+  limiter: string;
+  leaseMs: number;
+  clock: Clock;
+  members: Pick<Membership, 'rank' | 'settled'>;
+}): Duty {
+  const { limiter, leaseMs, clock, members } = options;
+  let orphanSinceMs: number | null = null;
+  let keepUntilMs = Number.NEGATIVE_INFINITY;
+  let lookedMs = Number.NEGATIVE_INFINITY;
+
+  return {
+    mayTake() {
+      const rank = members.rank(limiter);
+      if (rank === 0) return true;
+      // One after the other: each leaves a lease's time to who comes before it.
+      return orphanSinceMs !== null && clock.monotonicMs() - orphanSinceMs >= rank * leaseMs;
+    },
+    watches() {
+      return members.rank(limiter) > 1;
+    },
+    lookDue() {
+      const nowMs = clock.monotonicMs();
+      if (nowMs - lookedMs < leaseMs) return false;
+      lookedMs = nowMs;
+      return true;
+    },
+    saw(kept) {
+      if (kept) orphanSinceMs = null;
+      else orphanSinceMs ??= clock.monotonicMs();
+    },
+    took() {
+      orphanSinceMs = null;
+      if (members.rank(limiter) > 0) keepUntilMs = clock.monotonicMs() + KEEP_LEASES * leaseMs;
+    },
+    handsOver() {
+      return (
+        members.rank(limiter) > 0 && members.settled(limiter) && clock.monotonicMs() >= keepUntilMs
+      );
+    },
+  };
+}
