@@ -2,20 +2,36 @@
 import type { Policy } from '../policy/schema.js';
 import type { LimiterState } from '../redis/params.js';
 import type { BreakerEvent } from './breaker.js';
+import { num } from './reasons.js';
+import { shedPart } from './shed.js';
 import { freshBreaker } from './state.js';
+import { passedLevels, stillAbove, timeAbove } from './tripping.js';
 import type { BreakerMemory, LimiterNumbers, Sample } from './types.js';
+import { followRound, type News, roundOf, upstreamNews } from './upstream-news.js';
 
 /** Used when a person tripped a limiter whose policy has no breaker. */
 const DEFAULTS = { successes: 3, probeDeadline: 30_000, openFor: 5_000, openForMax: 60_000 };
+
+/** What happened, in words where it moves something; `part` of a shed is what is taken away, 0 … 1. */
+export interface Verdict {
+  event: BreakerEvent;
+  why: string;
+  part: number;
+  /** It is the word of another limiter of the upstream. */
+  news: News | null;
+}
 
 /** Time in state, probes, decay of the trips in a row. The state itself is what is in force. */
 export function observe(policy: Policy, before: BreakerMemory, sample: Sample): BreakerMemory {
   const { inForce, outcomes, traffic } = sample;
   const dtMs = Math.max(0, sample.dtMs);
   const entered = before.state !== inForce.state;
+  const aboveMs = timeAbove(policy, before.aboveMs, sample);
+  const { aboveMs: _was, ...rest } = before;
+  const known = { ...rest, ...followRound(before, sample), ...(aboveMs && { aboveMs }) };
   const memory: BreakerMemory = entered
-    ? { ...before, state: inForce.state, inStateMs: 0, probesOk: 0, probesFailed: 0, probingMs: -1 }
-    : { ...before, inStateMs: before.inStateMs + dtMs };
+    ? { ...known, state: inForce.state, inStateMs: 0, probesOk: 0, probesFailed: 0, probingMs: -1 }
+    : { ...known, inStateMs: before.inStateMs + dtMs };
 
   if (inForce.state === 'closed') {
     if (entered && before.state !== 'closed') memory.resume = null;
@@ -54,49 +70,68 @@ function same(a: LimiterNumbers, b: LimiterNumbers): boolean {
   return a.rate === b.rate && a.inFlightMax === b.inFlightMax;
 }
 
-/** The event of this tick. Only fresh outcomes of the generation in force can trip. */
-export function breakerEvent(policy: Policy, memory: BreakerMemory, sample: Sample): BreakerEvent {
+const NOTHING: Verdict = { event: 'none', why: '', part: 0, news: null };
+
+/** The event of this tick. Only what is fresh and of the generation in force can trip. */
+export function breakerVerdict(policy: Policy, memory: BreakerMemory, sample: Sample): Verdict {
   const { inForce } = sample;
-  switch (inForce.state) {
-    case 'open':
-      return 'none'; // `effective()` turns it half-open by time.
-    case 'half-open':
-      return probeVerdict(policy, memory);
-    default:
-      return tripped(policy, sample) ? 'trip' : 'none';
+  // `effective()` turns it half-open by time.
+  if (inForce.holdBreaker || inForce.state === 'open') return NOTHING;
+  const news = upstreamNews(memory, sample);
+  if (inForce.state === 'half-open') {
+    if (news === null) return probeVerdict(policy, memory, sample);
+    const event = news.event === 'opened' ? 'probe_failed' : 'probes_passed';
+    return { event, why: news.why, part: 0, news };
   }
+  const passed = passedLevels(policy, memory, sample);
+  const shed = shedPart(policy, sample, passed);
+  const stopping = passed.find(({ trip }) => shed === null || trip.kind !== 'ratio');
+  if (stopping !== undefined) return { ...NOTHING, event: 'trip', why: stopping.why };
+  if (news?.event === 'opened') return { event: 'trip', why: news.why, part: 0, news };
+  return shed === null ? NOTHING : { ...NOTHING, event: 'shed', ...shed };
 }
 
-function probeVerdict(policy: Policy, memory: BreakerMemory): BreakerEvent {
+function probeVerdict(policy: Policy, memory: BreakerMemory, sample: Sample): Verdict {
   const { successes, probeDeadline } = policy.breaker ?? DEFAULTS;
   const { probesOk, probesFailed, probingMs } = memory;
+  const says = (event: BreakerEvent, why: string): Verdict => ({ ...NOTHING, event, why });
   // A failure opens unless it is the odd one among successes: then another probe decides.
-  if (probesFailed > 0 && probesFailed >= probesOk) return 'probe_failed';
-  if (probesOk >= successes) return 'probes_passed';
-  return probingMs >= probeDeadline ? 'probe_deadline' : 'none';
+  if (probesFailed > 0 && probesFailed >= probesOk) {
+    const all = num(probesFailed + probesOk);
+    return says('probe_failed', `${num(probesFailed)} of ${all} probes failed`);
+  }
+  if (probesOk >= successes) {
+    const passed = `${num(probesOk)} probes passed`;
+    const still = stillAbove(policy, sample);
+    if (still !== null) return says('probe_failed', `${passed}, but ${still}`);
+    return says('probes_passed', passed);
+  }
+  return probingMs >= probeDeadline
+    ? says('probe_deadline', `no verdict of the probes in ${num(probingMs / 1000)} s`)
+    : NOTHING;
 }
 
-export function tripped(policy: Policy, sample: Sample): boolean {
-  const { breaker } = policy;
-  const { outcomes, inForce } = sample;
-  if (breaker === undefined || !outcomes.fresh) return false;
-  if (outcomes.generation !== inForce.generation) return false;
-  if (outcomes.tick.matching === 0) return false;
-  if (policy.signals[breaker.on]?.stat === 'errors') return outcomes.matching > breaker.above;
-  const answers = outcomes.ok + outcomes.failed;
-  return answers >= breaker.minAnswers && outcomes.failed / answers > breaker.above;
-}
-
-/** Doubles with each trip in a row, up to the most. */
-export function openForMs(policy: Policy, memory: BreakerMemory): number {
+/** Doubles with each trip in a row, up to the most; who follows another stays open as long as that one. */
+export function openForMs(policy: Policy, memory: BreakerMemory, news: News | null): number {
+  if (news !== null) return Math.max(100, Math.ceil(news.leftMs));
   const { openFor, openForMax } = policy.breaker ?? DEFAULTS;
   return Math.min(openForMax, openFor * 2 ** Math.min(20, Math.ceil(memory.level - 1e-9)));
 }
 
 /** Memory once a trip (or a failed probe) has been decided. */
-export function afterTrip(memory: BreakerMemory, sample: Sample): BreakerMemory {
+export function afterTrip(
+  policy: Policy,
+  memory: BreakerMemory,
+  sample: Sample,
+  news: News | null,
+): BreakerMemory {
   const { target, state } = sample.inForce;
   const known = memory.resume !== null && state !== 'closed';
   const resume = known ? memory.resume : { rate: target.rate, inFlightMax: target.inFlightMax };
-  return { ...freshBreaker(), state, inStateMs: memory.inStateMs, level: memory.level + 1, resume };
+  const shared =
+    policy.breaker?.upstream === undefined
+      ? {}
+      : { round: roundOf(memory, sample, news), joined: 1 };
+  const { inStateMs, level } = memory;
+  return { ...freshBreaker(), state, inStateMs, level: level + 1, resume, ...shared };
 }

@@ -2,8 +2,10 @@
 import type { LimiterState } from '../redis/params.js';
 
 export type BreakerEvent =
-  /** Failures passed the threshold. */
+  /** A level was passed. */
   | 'trip'
+  /** A level was passed, and the breaker takes away a part only. */
+  | 'shed'
   /** `openUntil` has passed: by time alone, nobody writes. */
   | 'open_elapsed'
   | 'probes_passed'
@@ -15,16 +17,16 @@ export type BreakerEvent =
   | 'none';
 
 /**
- *            trip  open_elapsed  probes_passed  probe_failed  probe_deadline  recovered
- * closed     open  ·             ·              ·             ·               ·
- * open       ·     half-open     ·              ·             ·               ·
- * half-open  ·     ·             recovering     open          open            ·
- * recovering open  ·             ·              ·             ·               closed
+ *            trip  shed        open_elapsed  probes_passed  probe_failed  probe_deadline  recovered
+ * closed     open  recovering  ·             ·              ·             ·               ·
+ * open       ·     ·           half-open     ·              ·             ·               ·
+ * half-open  ·     ·           ·             recovering     open          open            ·
+ * recovering open  ·           ·             ·              ·             ·               closed
  *
  * Everything else stays where it is: late news never moves a state it does not speak of.
  */
 export const BREAKER_TABLE: Record<LimiterState, Partial<Record<BreakerEvent, LimiterState>>> = {
-  closed: { trip: 'open' },
+  closed: { trip: 'open', shed: 'recovering' },
   open: { open_elapsed: 'half-open' },
   'half-open': { probes_passed: 'recovering', probe_failed: 'open', probe_deadline: 'open' },
   recovering: { trip: 'open', recovered: 'closed' },

@@ -7,10 +7,10 @@ import type { BreakerMemory, LimiterNumbers, Proposal, Sample } from './types.js
 
 /** Share of the last good values at which the slow start begins, and its growth a second. */
 const BEGIN = 0.5;
-const GROW = 1.35;
+export const GROW = 1.35;
 
 export function rampStart(policy: Policy, breaker: BreakerMemory, sample: Sample): LimiterNumbers {
-  return share(policy, breaker, sample, BEGIN);
+  return share(policy, resumeOf(breaker, sample), BEGIN);
 }
 
 /** One tick of `recovering`. Raises only on fresh, answered traffic; overload ends it at once. */
@@ -44,24 +44,20 @@ export function ramp(policy: Policy, breaker: BreakerMemory, sample: Sample, law
   const arrived = next >= 0.999;
   const why = arrived ? 'slow start has arrived' : `slow start at ${num(next * 100)} %`;
   return draft(
-    share(policy, breaker, sample, arrived ? 1 : next),
+    share(policy, full, arrived ? 1 : next),
     arrived ? 'closed' : 'recovering',
     arrived ? 'breaker_closed' : 'breaker_ramp',
     why,
   );
 }
 
-function resumeOf(breaker: BreakerMemory, sample: Sample): LimiterNumbers {
+/** The last good values. */
+export function resumeOf(breaker: BreakerMemory, sample: Sample): LimiterNumbers {
   return breaker.resume ?? sample.inForce.target;
 }
 
-function share(
-  policy: Policy,
-  breaker: BreakerMemory,
-  sample: Sample,
-  part: number,
-): LimiterNumbers {
-  const full = resumeOf(breaker, sample);
+/** A part of the last good values, never below what half-open lets through. */
+export function share(policy: Policy, full: LimiterNumbers, part: number): LimiterNumbers {
   const bounds = boundsOf(policy);
   const least = bounds.inFlight?.min ?? 0;
   return {

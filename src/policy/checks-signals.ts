@@ -1,4 +1,4 @@
-/** The checks of a policy's signals against what refers to them: objectives, breaker, step law. Stage: policy. */
+/** The checks of a policy's signals against what refers to them: objectives, step law. Stage: policy. */
 import { at, type Draft, type Report } from './draft.js';
 import { KIND_WORDS, signalKind } from './kinds.js';
 import type { Signal } from './schema.js';
@@ -29,7 +29,7 @@ export function checkObjectives(draft: Draft, raw: unknown, report: Report): voi
 }
 
 /** The signal of that name; reports one that is not there. Undefined too when it is faulty itself. */
-function signalNamed(
+export function signalNamed(
   draft: Draft,
   name: string,
   field: string,
@@ -45,7 +45,7 @@ function signalNamed(
   return undefined;
 }
 
-function checkLevel(
+export function checkLevel(
   signal: Signal,
   name: string,
   field: string,
@@ -58,7 +58,9 @@ function checkLevel(
   const unit =
     typeof written !== 'string' ? undefined : ratioOf(written) !== undefined ? 'ratio' : 'duration';
   if (unit !== undefined && unit !== kind) {
-    report(field, `is ${show(written)}, but signal ${show(name)} is ${KIND_WORDS[kind]}.`);
+    const units = { ratio: "unit: 'ratio'", duration: "unit: 'seconds' or 'milliseconds'" };
+    const mend = hasUnit(signal) ? ` Or is it another? Give it ${units[unit]}.` : '';
+    report(field, `is ${show(written)}, but signal ${show(name)} is ${KIND_WORDS[kind]}.${mend}`);
   } else if (kind === 'ratio' && value > 1) {
     report(field, `is ${value}, but signal ${show(name)} is ${KIND_WORDS.ratio}.`);
   } else if (value === 0 && kind === 'duration') {
@@ -66,78 +68,8 @@ function checkLevel(
   }
 }
 
-export function checkBreaker(draft: Draft, raw: unknown, report: Report): void {
-  const { breaker } = draft;
-  if (!breaker) return;
-  const signal =
-    breaker.on === undefined ? undefined : signalNamed(draft, breaker.on, 'breaker.on', report);
-  if (signal && breaker.on !== undefined) {
-    if (signal.stat !== 'errors' && signal.stat !== 'errorRatio') {
-      report(
-        'breaker.on',
-        `names ${show(breaker.on)}, which is not of failures. A breaker counts failures: name one made by upstreamErrors() or telemetry.errorRatio().`,
-      );
-    } else {
-      checkLevel(
-        signal,
-        breaker.on,
-        'breaker.above',
-        at(raw, 'breaker', 'above'),
-        breaker.above,
-        report,
-      );
-      if (signal.stat === 'errorRatio' && breaker.above === 1) {
-        report('breaker.above', 'is 1: no ratio is above it, so it would never trip. Lower it.');
-      }
-    }
-  }
-  const { probeRate, openFor, openForMax, successes, probeDeadline } = breaker;
-  const rate = draft.limiter?.rate;
-  if (probeRate !== undefined && rate !== undefined && probeRate > rate) {
-    report(
-      'breaker.probeRate',
-      `is ${probeRate} but limiter.rate is ${rate}. Lower it to at most ${rate}.`,
-    );
-  }
-  if (openFor !== undefined && openForMax !== undefined && openFor > openForMax) {
-    report(
-      'breaker.openFor',
-      `is ${openFor} ms but breaker.openForMax is ${openForMax} ms. Lower openFor or raise openForMax.`,
-    );
-  }
-  if (probeRate === undefined || probeDeadline === undefined || successes === undefined) return;
-  // Tokens that half-open pays out before its deadline; a probe of the largest cost takes that many.
-  const probes = Math.floor((probeRate * probeDeadline) / 1000 / (draft.limiter?.maxCost ?? 1));
-  if (probes < successes) {
-    report(
-      'breaker.successes',
-      `is ${successes}, but at probeRate ${probeRate} only ${probes} probes fit in probeDeadline (${probeDeadline} ms), so half-open could never close. Lower successes, or raise probeRate or probeDeadline.`,
-    );
-  }
-}
-
-export function checkSources(draft: Draft, report: Report): void {
-  for (const [name, signal] of Object.entries(draft.signals ?? {})) {
-    if (signal?.source !== 'postgres' || typeof signal.url !== 'string') continue;
-    const field = `signals.${name}.url`;
-    if (!/^postgres(ql)?:\/\//.test(signal.url)) {
-      report(
-        field,
-        "is not a PostgreSQL address (postgres://host/database), nor env('DATABASE_URL').",
-      );
-    } else if (/\/\/[^/@]*:[^/@]*@/.test(signal.url) || /[?&]password=/.test(signal.url)) {
-      // A policy is stored and shown. The address is not repeated here for the same reason.
-      report(field, "holds a password, and a policy is no place for one. Use env('DATABASE_URL').");
-    }
-  }
-  const { control } = draft;
-  if (control?.law === 'step' && control.dbWaitsAbove !== undefined) {
-    const stats = Object.values(draft.signals ?? {}).map((signal) => signal?.stat);
-    if (!stats.some((stat) => stat === undefined || stat === 'waiting' || stat === 'poolWaiting')) {
-      report(
-        'control.dbWaitsAbove',
-        'watches database waits, but no signal gives them. Add postgres.waiting() or telemetry.poolWaiting() to signals.',
-      );
-    }
-  }
+/** May the policy say what it is measured in? */
+function hasUnit({ source, stat }: Signal): boolean {
+  const free = source === 'prometheus' || source === 'custom' || source === 'scrape';
+  return free && stat !== 'rate' && stat !== 'share';
 }

@@ -1,5 +1,5 @@
 /** `definePolicy`: the types that make a wrong name or unit in a policy a compile error. Stage: policy. */
-import type { KindOf } from './kinds.js';
+import type { KindOf, TrippingStat } from './kinds.js';
 import type { PolicyInput } from './schema.js';
 import type { DurationText, RatioText } from './units.js';
 
@@ -15,28 +15,41 @@ interface LevelOf {
   count: number;
   perSecond: number;
 }
-type LevelFor<S extends SignalInput> = LevelOf[KindOf<S['stat']>];
+type LevelFor<S extends SignalInput> = LevelOf[KindOf<S>];
 
 /** Exactly one of below, above. */
-type ObjectiveFor<S extends SignalInput> = Omit<Objective, 'below' | 'above'> &
-  ({ below: LevelFor<S>; above?: never } | { above: LevelFor<S>; below?: never });
+type SideFor<S extends SignalInput> =
+  | { below: LevelFor<S>; above?: never }
+  | { above: LevelFor<S>; below?: never };
+
+type ObjectiveFor<S extends SignalsInput, Name extends keyof S> = SideFor<S[Name]> &
+  Omit<Objective, 'below' | 'above' | 'confirm'> & {
+    /** Nothing is cut for it until one of these signals is past its level too: `{ dbWait: { above: 2 } }`. */
+    confirm?: { [Witness in Exclude<keyof S, Name>]?: SideFor<S[Witness]> };
+  };
 
 /** An objective for each signal that has one; without signals there is none to give. */
 type ObjectivesFor<S extends SignalsInput> = [keyof S] extends [never]
   ? Record<string, never>
-  : { [Name in keyof S]?: ObjectiveFor<S[Name]> };
+  : { [Name in keyof S]?: ObjectiveFor<S, Name> };
 
-/** Signals whose failures a breaker can count, each with the level that fits it. */
-type BreakerFor<S extends SignalsInput> = {
-  [Name in keyof S & string]: S[Name]['stat'] extends 'errors' | 'errorRatio'
-    ? Omit<BreakerInput, 'on' | 'above'> & {
-        /** Key of the signal it watches: errors, or an error ratio. */
+/** Signals that can open a breaker, each with the level that fits it. */
+type TripFor<S extends SignalsInput, Fields> = {
+  [Name in keyof S & string]: S[Name]['stat'] extends TrippingStat
+    ? Omit<Fields, 'on' | 'above'> & {
+        /** Key of the signal it watches. */
         on: Name;
-        /** Trips above this: a ratio for error ratios, a count for errors. */
+        /** Trips above this: a ratio for shares, a count for errors, the signal's own unit otherwise. */
         above: LevelFor<S[Name]>;
       }
     : never;
 }[keyof S & string];
+
+type OrInput = NonNullable<BreakerInput['or']>[number];
+type BreakerFor<S extends SignalsInput> = TripFor<S, Omit<BreakerInput, 'or'>> & {
+  /** Further levels: any of them trips it too. */
+  or?: TripFor<S, OrInput>[];
+};
 
 /** A policy as its author writes it; the names of `signals` are the only ones others may use. */
 export interface PolicyDefinition<S extends SignalsInput>
@@ -45,7 +58,7 @@ export interface PolicyDefinition<S extends SignalsInput>
   signals?: S;
   /** What should hold, by signal: `{ p95: { below: '250ms' } }`. */
   objective?: ObjectivesFor<NoInfer<S>>;
-  /** Stops all traffic for a while when failures pass a level. */
+  /** Stops the traffic for a while when a signal passes a level. */
   breaker?: BreakerFor<NoInfer<S>>;
 }
 

@@ -66,12 +66,13 @@ export function fieldsAt(raw: unknown, path: readonly PropertyKey[]): string[] {
   let schema = bare(policySchema, raw);
   let value = raw;
   for (const part of path) {
-    value = isRecord(value) ? value[String(part)] : undefined;
+    value = isRecord(value) || Array.isArray(value) ? at(value, part) : undefined;
     if (schema instanceof z.ZodObject) {
       const next = (schema.shape as Record<string, z.ZodType>)[String(part)];
       if (!next) return [];
       schema = bare(next, value);
     } else if (schema instanceof z.ZodRecord) schema = bare(schema.valueType as z.ZodType, value);
+    else if (schema instanceof z.ZodArray) schema = bare(schema.element as z.ZodType, value);
     else return [];
   }
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];

@@ -1,28 +1,57 @@
 /** What a signal is measured in, which decides how its objective and breaker levels are written. Stage: policy. */
 import type { Signal } from './schema.js';
+import type { Unit } from './signals-schema.js';
 
 export type SignalKind = 'duration' | 'ratio' | 'count' | 'perSecond';
 
-type Stat = Signal['stat'];
-
+/** Of a stat that says it itself. */
 const KINDS = {
   latency: 'duration',
   dbWait: 'duration',
   longestTransactionMs: 'duration',
+  replicaLagMs: 'duration',
+  lockTimeMs: 'duration',
   errorRatio: 'ratio',
+  timeoutRatio: 'ratio',
+  slowRatio: 'ratio',
   connectionsRatio: 'ratio',
+  share: 'ratio',
   errors: 'count',
+  failuresInARow: 'count',
   poolWaiting: 'count',
   inFlight: 'count',
   waiting: 'count',
+  threadsRunning: 'count',
   goodput: 'perSecond',
-} as const satisfies Record<Stat, SignalKind>;
+  lockWaits: 'perSecond',
+  rate: 'perSecond',
+} as const satisfies Partial<Record<Signal['stat'], SignalKind>>;
 
-/** The kind of each stat, for types. */
-export type KindOf<S extends Stat> = (typeof KINDS)[S];
+/** Of a number that may be anything, by the unit that the policy gives it. */
+const UNIT_KINDS = {
+  count: 'count',
+  ratio: 'ratio',
+  perSecond: 'perSecond',
+  seconds: 'duration',
+  milliseconds: 'duration',
+} as const satisfies Record<Unit, SignalKind>;
 
-export function signalKind(signal: Signal): SignalKind {
-  return KINDS[signal.stat];
+/** A signal as an author writes it, as far as its kind needs it. */
+interface Kinded {
+  stat: Signal['stat'];
+  unit?: Unit | undefined;
+}
+
+/** The kind of each signal, for types. */
+export type KindOf<S extends Kinded> = S['stat'] extends keyof typeof KINDS
+  ? (typeof KINDS)[S['stat']]
+  : S extends { unit: infer U extends Unit }
+    ? (typeof UNIT_KINDS)[U]
+    : 'count';
+
+export function signalKind(signal: Kinded): SignalKind {
+  const own = (KINDS as Partial<Record<string, SignalKind>>)[signal.stat];
+  return own ?? UNIT_KINDS[signal.unit ?? 'count'];
 }
 
 /** How a level of that kind is written. */
@@ -32,3 +61,13 @@ export const KIND_WORDS: Record<SignalKind, string> = {
   count: 'a count: write a plain number',
   perSecond: 'a number per second: write a plain number',
 };
+
+/** How fast, and how many, answers come is the law's business: no breaker opens on it. */
+const FOR_LAWS = ['latency', 'goodput', 'inFlight'] as const satisfies Signal['stat'][];
+
+/** Stats that a breaker may watch. */
+export type TrippingStat = Exclude<Signal['stat'], (typeof FOR_LAWS)[number]>;
+
+export function isTripping({ stat }: Pick<Signal, 'stat'>): boolean {
+  return !(FOR_LAWS as readonly string[]).includes(stat);
+}

@@ -62,7 +62,13 @@ export function recordedValue(name: string, signal: Signal, of: Recorded): numbe
     case 'dbWait':
       return signal.of === 'mean' ? of.dbWaitMs : signal.of === 0.95 ? of.dbWaitP95Ms : null;
     case 'errorRatio':
-      return answers > 0 ? of.failedPerSecond / answers : null;
+      return answers > 0 && signal.upstream === undefined ? of.failedPerSecond / answers : null;
+    case 'timeoutRatio':
+      return null;
+    case 'slowRatio':
+      return slowShare(of, signal.over);
+    case 'failuresInARow':
+      return of.okPerSecond > 0 ? 0 : 60 * of.failedPerSecond;
     case 'errors': {
       const told = signal.code === undefined && signal.upstream === undefined;
       return told ? 60 * of.failedPerSecond : null;
@@ -185,9 +191,14 @@ function latencyBins(of: Recorded, count: number): Bins {
 }
 
 function goodWithin(of: Recorded, withinMs: number): number | null {
+  const slow = slowShare(of, withinMs);
+  return slow === null ? null : of.okPerSecond * (1 - slow);
+}
+
+function slowShare(of: Recorded, overMs: number): number | null {
   const bins = Object.entries(latencyBins(of, MANY));
-  const most = binOf(withinMs);
+  const most = binOf(overMs);
   if (bins.length === 0 || most === undefined) return null;
   const within = bins.reduce((sum, [bin, n]) => (Number(bin) <= most ? sum + n : sum), 0);
-  return of.okPerSecond * Math.min(1, within / MANY);
+  return 1 - Math.min(1, within / MANY);
 }

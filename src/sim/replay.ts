@@ -1,5 +1,6 @@
 /** What a policy would have decided on a recorded past, minute by minute, by the same turn as the daemon's. Stage: simulate. */
 
+import { tripKind, tripsOf } from '../decide/trips.js';
 import type { Policy } from '../policy/schema.js';
 import type { LimiterState } from '../redis/params.js';
 import { byPolicy, type Change } from './controllers.js';
@@ -41,7 +42,7 @@ export function replayable(policy: Policy, recorded: readonly Recorded[]): Repla
   const only = <T>(of: Record<string, T>) =>
     Object.fromEntries(Object.entries(of).filter(([name]) => kept.has(name)));
   const { breaker, ...rest } = policy;
-  const breaks = breaker !== undefined && isCounted(policy, breaker.on);
+  const breaks = breaker !== undefined && tripsOf(policy).every(({ on }) => isCounted(policy, on, told));
   return {
     policy: {
       ...rest,
@@ -54,12 +55,12 @@ export function replayable(policy: Policy, recorded: readonly Recorded[]): Repla
   };
 }
 
-/** Breakers count outcomes, not values of a signal; a record has none by code or upstream. */
-function isCounted({ signals }: Policy, name: string): boolean {
+/** Breakers count outcomes, not values of a signal; a record has none by code or upstream, and no timeouts. */
+function isCounted({ signals }: Policy, name: string, told: (name: string) => boolean): boolean {
   const signal = signals[name];
-  if (signal?.source !== 'telemetry') return false;
-  if (signal.stat === 'errorRatio') return true;
-  return signal.stat === 'errors' && signal.code === undefined && signal.upstream === undefined;
+  if (signal === undefined || tripKind(signal) === 'level') return signal !== undefined && told(name);
+  if ('upstream' in signal || 'code' in signal) return false;
+  return signal.stat !== 'timeoutRatio';
 }
 
 /**
@@ -68,7 +69,7 @@ function isCounted({ signals }: Policy, name: string): boolean {
  */
 export function* replay(policy: Policy, recorded: readonly Recorded[]): Generator<Replayed> {
   let changes: Change[] = [];
-  const controller = byPolicy(policy, (change) => changes.push(change));
+  const controller = byPolicy(policy, (change) => changes.push(change), 'recommend');
   let inForce = controller.start;
   let state: LimiterState = 'closed';
   for (const of of recorded) {

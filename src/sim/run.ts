@@ -1,4 +1,5 @@
 /** The closed loop in virtual time: plant → readings → controller → plant. Stage: simulate. */
+import { tripsOf } from '../decide/trips.js';
 import type { Policy } from '../policy/schema.js';
 import type { Reading, Readings } from '../sense/readings.js';
 import type { Controller } from './controllers.js';
@@ -84,10 +85,12 @@ export function goodMs(policy: Policy): number {
   return latencyObjectiveMs(policy) ?? GOOD_MS;
 }
 
-/** The code that the breaker's signal counts, so that the scenario's failures are its failures. */
+/** The code that a level of the breaker counts, so that the scenario's failures are its failures. */
 function failureCode(policy: Policy): string {
-  const on = policy.breaker && policy.signals[policy.breaker.on];
-  return (on?.stat === 'errors' && on.code) || 'FAILED';
+  for (const { signal } of tripsOf(policy)) {
+    if (signal?.stat === 'errors' && signal.code !== undefined) return signal.code;
+  }
+  return 'FAILED';
 }
 
 /** Signals that do not come from telemetry: the plant's database stands for every database. */

@@ -14,6 +14,7 @@ import { policyOf, type SampleParts, sampleOf } from '../sim/fixtures.js';
 const STATES: LimiterState[] = ['closed', 'open', 'half-open', 'recovering'];
 const EVENTS: BreakerEvent[] = [
   'trip',
+  'shed',
   'open_elapsed',
   'probes_passed',
   'probe_failed',
@@ -25,6 +26,7 @@ const EVENTS: BreakerEvent[] = [
 /** What the table must say, written out apart from it; absent: stays. */
 const MOVES: Record<string, LimiterState> = {
   'closed trip': 'open',
+  'closed shed': 'recovering',
   'open open_elapsed': 'half-open',
   'half-open probes_passed': 'recovering',
   'half-open probe_failed': 'open',

@@ -1,0 +1,152 @@
+/** Limiters of one upstream open and come back together: each leader tells its breaker in one hash, and reads the others'. Stage: daemon. */
+import type { RedisClient } from '../actuate/actuator.js';
+import type { BreakerMemory, Decision, UpstreamWord } from '../decide/types.js';
+import type { Logger } from '../log.js';
+import type { Policy } from '../policy/schema.js';
+import { fleetKeys, type LimiterAddress } from '../redis/keys.js';
+import type { Params } from '../redis/params.js';
+
+/** What each limiter's leader tells the others, under the limiter's name. */
+interface UpstreamRecord {
+  state: UpstreamWord['state'];
+  /** Redis ms of the trip that it speaks of; 0: none that was its own or followed. */
+  round: number;
+  /** Redis ms until which it is open. */
+  untilMs: number;
+}
+
+/** The hash lives this long after the last word, and a word that stands is told again within it. */
+const KEEP_MS = 86_400_000;
+const AGAIN_MS = 60_000;
+/** What tells more, last. */
+const STATES = ['probing', 'passed', 'open'] as const satisfies UpstreamWord['state'][];
+
+export interface UpstreamBreaker {
+  /** The newest word of another limiter; undefined: the policy names no upstream, or nobody has told. */
+  read(policy: Policy, nowMs: number): Promise<UpstreamWord | undefined>;
+  /** How this limiter's breaker stands after a turn whose decision is in force. */
+  tell(
+    policy: Policy,
+    breaker: BreakerMemory,
+    decision: Decision,
+    params: Params,
+    nowMs: number,
+  ): Promise<void>;
+}
+
+export function createUpstreamBreaker(deps: {
+  redis: RedisClient;
+  address: LimiterAddress;
+  log: Logger;
+}): UpstreamBreaker {
+  const { redis, address, log } = deps;
+  const me = address.name;
+  let entered: string | null = null;
+  let told = { text: '', atMs: Number.NEGATIVE_INFINITY };
+  let failing = false;
+
+  /** The hash of that upstream; a limiter that left one takes its word along. */
+  async function enter(upstream: string | undefined): Promise<string | null> {
+    const key = upstream === undefined ? null : fleetKeys(address.prefix).upstream(upstream);
+    if (key === entered) return key;
+    if (entered !== null) await redis.hdel(entered, me);
+    entered = key;
+    told = { text: '', atMs: Number.NEGATIVE_INFINITY };
+    return key;
+  }
+
+  /** Without Redis's word on the others each breaker goes by its own evidence. */
+  async function trying<T>(upstream: string | undefined, ask: () => Promise<T>) {
+    try {
+      const answer = await ask();
+      failing = false;
+      return answer;
+    } catch (error) {
+      if (!failing) {
+        log.warn(
+          { event: 'upstream_unread', limiter: me, err: error },
+          `What the limiters of upstream ${upstream ?? 'of before'} tell each other could not be read or told: ${(error as Error).message}. ${me} goes by its own evidence.`,
+        );
+      }
+      failing = true;
+      return undefined;
+    }
+  }
+
+  return {
+    read(policy, nowMs) {
+      const name = policy.breaker?.upstream;
+      return trying(name, async () => {
+        const key = await enter(name);
+        if (key === null || name === undefined) return undefined;
+        const newest = newestWord(await redis.hgetall(key), me, nowMs);
+        return newest && { name, ...newest };
+      });
+    },
+    async tell(policy, breaker, decision, params, nowMs) {
+      const key = entered;
+      if (key === null) return;
+      const text = JSON.stringify(recordOf(breaker, decision, params, nowMs));
+      if (text === told.text && nowMs - told.atMs < AGAIN_MS && nowMs >= told.atMs) return;
+      await trying(policy.breaker?.upstream, async () => {
+        const reply = await redis.multi().hset(key, me, text).pexpire(key, KEEP_MS).exec();
+        const [failed] = reply?.find(([error]) => error !== null) ?? [null];
+        if (failed) throw failed;
+        told = { text, atMs: nowMs };
+      });
+    },
+  };
+}
+
+/** A trip that a person made is theirs alone: nobody follows it. */
+function recordOf(
+  breaker: BreakerMemory,
+  decision: Decision,
+  params: Params,
+  nowMs: number,
+): UpstreamRecord {
+  const { round = 0, joined = 0 } = breaker;
+  const { state, change, openForMs } = decision;
+  if (state === 'open' && joined === 1) {
+    const untilMs = change && openForMs !== undefined ? nowMs + openForMs : params.openUntil;
+    return { state: 'open', round, untilMs: Math.floor(untilMs) };
+  }
+  const stopped = state === 'open' || state === 'half-open';
+  return { state: stopped ? 'probing' : 'passed', round, untilMs: 0 };
+}
+
+/** Of the newest round an open breaker tells most, then one whose probes have passed. */
+function newestWord(
+  hash: Record<string, string>,
+  me: string,
+  nowMs: number,
+): Omit<UpstreamWord, 'name'> | undefined {
+  const rank = ({ state }: UpstreamRecord) => STATES.indexOf(state);
+  let newest: { by: string; record: UpstreamRecord } | undefined;
+  for (const [by, text] of Object.entries(hash)) {
+    const record = by === me ? null : parse(text);
+    if (record === null || record.round === 0) continue;
+    const before = newest?.record;
+    const newer =
+      before === undefined ||
+      record.round > before.round ||
+      (record.round === before.round && rank(record) > rank(before));
+    if (newer) newest = { by, record };
+  }
+  if (newest === undefined) return undefined;
+  const { by, record } = newest;
+  const leftMs = record.state === 'open' ? Math.max(0, Math.ceil(record.untilMs - nowMs)) : 0;
+  // A clock that was set back would make it longer than any breaker stays open by itself.
+  return { by, round: record.round, state: record.state, leftMs: Math.min(leftMs, KEEP_MS) };
+}
+
+function parse(text: string): UpstreamRecord | null {
+  try {
+    const record = JSON.parse(text) as UpstreamRecord;
+    const { state, round, untilMs } = record;
+    const sound = [round, untilMs].every((n) => Number.isFinite(n) && n >= 0);
+    return sound && STATES.includes(state) ? { state, round, untilMs } : null;
+  } catch {
+    return null;
+  }
+}
