@@ -261,9 +261,9 @@ export interface DecideState {
 }
 
 export const LAW_VERSIONS: Record<string, number> = {
-  adaptive: 3,
-  step: 1,
-  fixed: 1,
-  aimd: 1,
-  pi: 1,
+  adaptive: 4,
+  step: 2,
+  fixed: 2,
+  aimd: 2,
+  pi: 2,
 };
