@@ -1,5 +1,6 @@
 /** Law `adaptive` where completions are seen: moves the in-flight cap, and beside it the rate as a ceiling. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import { DEFAULT_LOOP, holdOffMs, type LoopTuning } from '../tune/loop-fit.js';
 import { boundsOf, clamp } from './bounds.js';
 import { afterCut, type Episode, judge, NO_EPISODE, ownAim, relieve } from './futile.js';
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
@@ -74,11 +75,11 @@ interface Evidence {
 
 const LONG_MS = 3_600_000;
 
-export const adaptiveCapLaw: Law = (policy, before, sample) => {
+export const adaptiveCapLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP) => {
   const { rate: rateBounds, inFlight } = boundsOf(policy);
   const range = inFlight ?? { min: 1, max: Number.MAX_SAFE_INTEGER };
   const start = startingPoint(sample);
-  const seen = evidence(policy, before, sample, start.inFlightMax || range.max);
+  const seen = evidence(policy, before, sample, start.inFlightMax || range.max, loop);
   const { overload, over, inForce } = seen;
   let cap = inForce;
   let rate = start.rate;
@@ -93,7 +94,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
     // However futile: far above the setpoint something must give, for a collapse too looks like that.
     const grave = overload.z > Math.log(TUNING.grave);
     const effect = episode.futile === 1 && !grave ? 0 : seen.effect;
-    const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * effect * over));
+    const factor = Math.max(TUNING.cutMost, Math.exp(-TUNING.cutPower * loop.cut * effect * over));
     const underWay = Math.max(seen.observed, sample.traffic.inFlightNow ?? 0);
     // A cap that binds clips what is under way; below it that is a mean, about which it varies by its root.
     const spread = seen.capBinds ? 0 : TUNING.spread * Math.sqrt(underWay);
@@ -108,7 +109,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
     }
   } else if (over < -TUNING.calmUp) {
     if (episode.futile === 0) episode = NO_EPISODE;
-    const raised = raise(seen, sample, rate);
+    const raised = raise(seen, sample, rate, loop);
     cap = clamp(raised.inFlightMax, range.min, range.max);
     rate = raised.rate;
     reason = cap > inForce || rate > start.rate ? 'law_raise' : 'idle';
@@ -146,7 +147,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample) => {
   };
 };
 
-function raise(seen: Evidence, sample: Sample, rate: number): LimiterNumbers {
+function raise(seen: Evidence, sample: Sample, rate: number, loop: LoopTuning): LimiterNumbers {
   const seconds = Math.min(sample.traffic.intervalMs || 1000, 5_000) / 1000;
   let cap = Math.max(seen.cap, seen.inForce);
   if (seen.capBinds) {
@@ -155,13 +156,19 @@ function raise(seen: Evidence, sample: Sample, rate: number): LimiterNumbers {
     const full = seen.observed / (0.7 * seen.inForce);
     const bound = clamp(Math.max(full, (3 * deniedByCap) / Math.max(1, offeredRate)), 0, 1);
     const worth = bound * clamp(2 * seen.slope, 0.1, 1);
-    cap *= Math.exp(TUNING.growPower * seconds * -seen.over * worth);
+    cap *= Math.exp(TUNING.growPower * loop.raise * seconds * -seen.over * worth);
   } else cap = Math.max(seen.inForce, TUNING.idleRoom * seen.observed);
   const ceiling = seen.rateBinds ? TUNING.rateRoom * seen.verified : 0;
   return { inFlightMax: cap, rate: Math.max(rate, ceiling) };
 }
 
-function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: number): Evidence {
+function evidence(
+  policy: Policy,
+  before: LawMemory,
+  sample: Sample,
+  inForce: number,
+  loop: LoopTuning,
+): Evidence {
   const { traffic } = sample;
   const overload = overloadOf(policy, sample);
   const observed = Math.max(traffic.inFlight ?? 0, 0);
@@ -175,7 +182,8 @@ function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: nu
 
   const isLatency = policy.signals[overload.worst]?.stat === 'latency';
   const answeredMs = isLatency ? overload.value : (traffic.meanMs ?? 0);
-  const drained = sinceCutMs >= traffic.ageMs + 0.5 * traffic.intervalMs + answeredMs;
+  const reckonedMs = traffic.ageMs + 0.5 * traffic.intervalMs + answeredMs;
+  const drained = sinceCutMs >= holdOffMs(loop, reckonedMs);
   const capBinds = traffic.deniedByCap > 0 || observed > 0.7 * cap;
 
   let points = agePoints(listIn(before, 'points'), sample.dtMs);
@@ -186,8 +194,9 @@ function evidence(policy: Policy, before: LawMemory, sample: Sample, inForce: nu
   }
   const slope = responseSlope(points, inForce, traffic.answers);
   const lift = clamp((slope - TUNING.liftFrom) / (1 - TUNING.liftFrom), 0, 1);
-  const { episode, reliefMs } = relieve(before, overload, TUNING.aim, sample.dtMs);
-  const lifted = TUNING.aim + (TUNING.aimMost - TUNING.aim) * lift;
+  const aim = TUNING.aim ** loop.headroom;
+  const { episode, reliefMs } = relieve(before, overload, aim, sample.dtMs);
+  const lifted = aim + (TUNING.aimMost - aim) * lift;
   const over = overload.z - Math.log(ownAim(episode, lifted, TUNING.aimMost));
   let effect = clamp(1 - slope / TUNING.worthwhile, 0, 1);
   if (overload.z > Math.log(TUNING.firm)) effect = Math.max(effect, clamp(1 - slope, 0, 1));

@@ -1,5 +1,6 @@
 /** Law `adaptive` where no completion is seen: moves the rate alone, from what was verified. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import { DEFAULT_LOOP, holdOffMs } from '../tune/loop-fit.js';
 import { boundsOf, clamp } from './bounds.js';
 import { afterCut, judge, ownAim, relieve } from './futile.js';
 import { type Law, numberIn, startingPoint } from './law.js';
@@ -70,16 +71,17 @@ function unstated({ limiter, bounds }: Policy): boolean {
   return bounds !== undefined && limiter.rate >= bounds.rate.max;
 }
 
-export const adaptiveRateLaw: Law = (policy, before, sample) => {
+export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP) => {
   const bounds = boundsOf(policy).rate;
   const start = startingPoint(sample);
   const overload = overloadOf(policy, sample);
   const { traffic } = sample;
   const dtMs = Math.max(0, sample.dtMs);
-  const relief = relieve(before, overload, TUNING.aim, dtMs);
+  const aim = TUNING.aim ** loop.headroom;
+  const relief = relieve(before, overload, aim, dtMs);
   const { reliefMs } = relief;
   let { episode } = relief;
-  const over = overload.z - Math.log(ownAim(episode, TUNING.aim, TUNING.aimMost));
+  const over = overload.z - Math.log(ownAim(episode, aim, TUNING.aimMost));
   const seen = traffic.answers > 0 ? traffic.okRate : traffic.admittedRate;
   const last = numberIn(before, 'measured', seen);
   const weight = traffic.fresh ? clamp((TUNING.smooth * traffic.intervalMs) / 1000, 0, 1) : 0;
@@ -98,7 +100,8 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
 
   const latency = policy.signals[overload.worst]?.stat === 'latency';
   const answeredMs = latency ? overload.value : (traffic.meanMs ?? 0);
-  const drained = sinceCutMs >= traffic.ageMs + traffic.intervalMs + answeredMs;
+  const reckonedMs = traffic.ageMs + traffic.intervalMs + answeredMs;
+  const drained = sinceCutMs >= holdOffMs(loop, reckonedMs);
   const binds = traffic.deniedByRate > 0 || traffic.admittedRate > 0.95 * start.rate;
   // What is under way beyond what this throughput needs: seen at once, where latencies speak only when answered.
   const underWay = traffic.inFlightNow ?? traffic.inFlight ?? 0;
@@ -175,7 +178,8 @@ export const adaptiveRateLaw: Law = (policy, before, sample) => {
       reason = 'unverified';
     } else if (over < -TUNING.calm && drained && (binds || draining)) {
       const seconds = Math.min(traffic.intervalMs, 5000) / 1000;
-      if (!draining) t += seconds * (1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1));
+      const haste = 1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1);
+      if (!draining) t += seconds * loop.raise * haste;
       draining = 0;
       // Back at once to just under what was good; beyond it never further than one sample can tell.
       const room = clamp((needed - underWay) / needed, 0, 1);

@@ -7,7 +7,7 @@ import { type Law, numberIn } from './law.js';
 /** No completion for this long under load: whoever is admitted does not report, and the cap binds nobody. */
 const BLIND_MS = 10_000;
 
-export const adaptiveLaw: Law = (policy, before, sample) => {
+export const adaptiveLaw: Law = (policy, before, sample, loop) => {
   const { traffic } = sample;
   const said = policy.control.law === 'adaptive' ? policy.control.completions : undefined;
   const none =
@@ -19,7 +19,7 @@ export const adaptiveLaw: Law = (policy, before, sample) => {
   const was = numberIn(before, 'rateOnly', rateOnly ? 1 : 0) === 1;
   // Each form keeps a memory of its own: a change of form starts from what is in force.
   const own = was === rateOnly ? before : {};
-  const result = (rateOnly ? adaptiveRateLaw : adaptiveCapLaw)(policy, own, sample);
+  const result = (rateOnly ? adaptiveRateLaw : adaptiveCapLaw)(policy, own, sample, loop);
   result.memory.silentMs = silentMs;
   result.memory.rateOnly = rateOnly ? 1 : 0;
   return result;

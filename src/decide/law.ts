@@ -1,5 +1,6 @@
 /** What every law takes and gives, and what they share. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import type { LoopTuning } from '../tune/loop-fit.js';
 import type { Reason } from './reasons.js';
 import type { LawMemory, Sample } from './types.js';
 
@@ -12,8 +13,13 @@ export interface LawResult {
   terms: Record<string, number>;
 }
 
-/** One law a file. A law wants numbers within no bounds: guards see to those. */
-export type Law = (policy: Policy, memory: LawMemory, sample: Sample) => LawResult;
+/** One law a file. A law wants numbers within no bounds: guards see to those. `loop`: what of it follows its own loop. */
+export type Law = (
+  policy: Policy,
+  memory: LawMemory,
+  sample: Sample,
+  loop?: LoopTuning,
+) => LawResult;
 
 /** What a law starts from: what is in force, glide included, so that taking over moves nothing (bumpless). */
 export function startingPoint(sample: Sample): { rate: number; inFlightMax: number } {

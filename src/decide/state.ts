@@ -1,5 +1,6 @@
 /** The state that `step` and the guards carry from tick to tick: fresh, or revived from a checkpoint. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import { loopIn } from '../tune/loop.js';
 import type { BreakerMemory, DecideState, GuardMemory, LawMemory } from './types.js';
 
 export function createDecideState(policy: Policy): DecideState {
@@ -48,6 +49,7 @@ export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideSt
     if (numbers !== null && !(isRecord(numbers) && allFinite(numbers))) return fresh;
   }
   if (![breakerNumbers, memory.guard, memory.law].every(allFinite)) return fresh;
+  const loop = loopIn(memory.loop);
   const reserve = isRecord(memory.reserve) && allFinite(memory.reserve) ? memory.reserve : null;
   return {
     law: fresh.law,
@@ -56,6 +58,7 @@ export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideSt
       law: { ...memory.law } as LawMemory,
       guard: { ...fresh.memory.guard, ...memory.guard } as GuardMemory,
       ...(reserve && { reserve: { pressedMs: 0, relaxedMs: 0, ...reserve } }),
+      ...(loop && { loop }),
     },
   };
 }

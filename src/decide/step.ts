@@ -1,18 +1,22 @@
 /** The heart: policy, state and sample → proposal. The breaker's table first, then the law. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import { observeLoop } from '../tune/loop.js';
+import { DEFAULT_LOOP, fitLoop, loopTerms, tuningOf } from '../tune/loop-fit.js';
 import { adaptiveLaw } from './adaptive.js';
 import { aimdLaw } from './aimd.js';
 import { boundsOf, capacityFor, clamp } from './bounds.js';
 import { transition } from './breaker.js';
-import { afterTrip, breakerEvent, observe, openForMs } from './breaker-events.js';
+import { type Draft, passedDraft, stoppedDraft, waitingDraft } from './breaker-draft.js';
+import { afterTrip, breakerVerdict, observe } from './breaker-events.js';
 import { fixedLaw } from './fixed.js';
 import type { Law, LawResult } from './law.js';
 import { piLaw } from './pi.js';
-import { num, type Reason, sentence } from './reasons.js';
-import { ramp, rampStart } from './slow-start.js';
+import { sentence } from './reasons.js';
+import { afterShed, shedDraft, waitsToRise } from './shed.js';
+import { ramp } from './slow-start.js';
 import { createDecideState } from './state.js';
 import { stepLaw } from './step-law.js';
-import type { BreakerMemory, DecideState, Proposal, Sample } from './types.js';
+import type { DecideState, Proposal, Sample } from './types.js';
 
 export const LAWS: Record<Policy['control']['law'], Law> = {
   adaptive: adaptiveLaw,
@@ -31,10 +35,12 @@ export function step(
   state: DecideState,
   sample: Sample,
 ): { state: DecideState; proposal: Proposal } {
-  const from = state.law === policy.control.law ? state : createDecideState(policy);
+  const before = state.law === policy.control.law ? state : createDecideState(policy);
+  const from = { ...before, memory: withLoop(policy, before.memory, sample) };
   const { inForce } = sample;
   const breaker = observe(policy, from.memory.breaker, sample);
-  const event = inForce.holdBreaker ? 'none' : breakerEvent(policy, breaker, sample);
+  const verdict = breakerVerdict(policy, breaker, sample);
+  const { event } = verdict;
   const next = transition(inForce.state, event);
   const done = (memory: DecideState['memory'], proposal: Draft) => ({
     state: { law: from.law, memory },
@@ -42,34 +48,43 @@ export function step(
   });
 
   if (next === 'open' || next === 'half-open') {
-    const draft = breakerDraft(policy, breaker, sample, event);
-    const memory = event === 'none' ? breaker : afterTrip(breaker, sample);
+    const draft = stoppedDraft(policy, breaker, sample, verdict);
+    const memory = event === 'none' ? breaker : afterTrip(policy, breaker, sample, verdict.news);
     return done({ ...from.memory, breaker: memory }, draft);
   }
-
   if (event === 'probes_passed') {
-    // A person's value comes back as it is; the law's own comes back by a slow start.
-    const held = inForce.held !== 'none';
-    const at = held ? inForce.target : rampStart(policy, breaker, sample);
-    const why = `${breaker.probesOk} probes passed`;
-    const draft = {
-      ...at,
-      state: held ? ('closed' as const) : ('recovering' as const),
-      cause: 'breaker' as const,
-      reason: 'breaker_recovering' as const,
-      why,
-      terms: {},
-    };
+    const draft = passedDraft(policy, breaker, sample, verdict.why);
     return done({ ...from.memory, breaker, law: {} }, draft);
   }
 
-  const law = LAWS[policy.control.law](policy, from.memory.law, sample);
+  const { loop } = from.memory;
+  const fit = fitLoop(loop);
+  const tuning = loop === undefined ? DEFAULT_LOOP : tuningOf(fit);
+  const law = LAWS[policy.control.law](policy, from.memory.law, sample, tuning);
+  if (loop !== undefined) Object.assign(law.terms, loopTerms(fit, tuning));
   const memory = { ...from.memory, breaker, law: law.memory };
-  if (next === 'recovering') return done(memory, ramp(policy, breaker, sample, law));
+  if (event === 'shed') {
+    const draft = shedDraft(policy, breaker, sample, verdict);
+    return done({ ...memory, breaker: afterShed(breaker, sample) }, draft);
+  }
+  if (next === 'recovering') {
+    const waits = waitsToRise(policy, sample);
+    return done(memory, waits ? waitingDraft(sample) : ramp(policy, breaker, sample, law));
+  }
   return done(memory, lawDraft(sample, law));
 }
 
-type Draft = Omit<Proposal, 'capacity' | 'sentence' | 'reason'> & { reason: Reason };
+/** The memory with what this tick shows of the loop; only `adaptive` is tuned by it. */
+function withLoop(
+  policy: Policy,
+  memory: DecideState['memory'],
+  sample: Sample,
+): DecideState['memory'] {
+  const { loop: before, ...rest } = memory;
+  if (policy.control.law !== 'adaptive') return rest;
+  const loop = observeLoop(policy, before, memory.law, sample);
+  return loop === undefined ? rest : { ...rest, loop };
+}
 
 function lawDraft(sample: Sample, law: LawResult): Draft {
   const { gliding } = sample.inForce;
@@ -82,48 +97,6 @@ function lawDraft(sample: Sample, law: LawResult): Draft {
     why: law.why,
     terms: law.terms,
   };
-}
-
-function breakerDraft(
-  policy: Policy,
-  breaker: BreakerMemory,
-  sample: Sample,
-  event: ReturnType<typeof breakerEvent>,
-): Draft {
-  const { inForce, outcomes } = sample;
-  // A trip out of the slow start leads back to the last good values, not to where the start had got.
-  const resume = event === 'trip' && inForce.held === 'none' ? breaker.resume : null;
-  const keep = resume ?? inForce.target;
-  const base = {
-    rate: keep.rate,
-    inFlightMax: keep.inFlightMax,
-    cause: 'breaker' as const,
-    terms: { level: breaker.level, probesOk: breaker.probesOk, probesFailed: breaker.probesFailed },
-  };
-  const answers = outcomes.ok + outcomes.failed;
-  const open = openForMs(policy, breaker);
-  const opened = { ...base, state: 'open' as const, openForMs: open };
-  const forText = `; open for ${num(open / 1000)} s`;
-  switch (event) {
-    case 'trip': {
-      const why = `${num(outcomes.matching)} failures of ${num(answers)} answers in ${num(outcomes.windowMs / 1000)} s${forText}`;
-      return { ...opened, reason: 'breaker_trip', why };
-    }
-    case 'probe_failed': {
-      const why = `${num(breaker.probesFailed)} of ${num(breaker.probesFailed + breaker.probesOk)} probes failed${forText}`;
-      return { ...opened, reason: 'breaker_probe_failed', why };
-    }
-    case 'probe_deadline': {
-      const why = `no verdict of the probes in ${num(breaker.probingMs / 1000)} s${forText}`;
-      return { ...opened, reason: 'breaker_probe_deadline', why };
-    }
-    default: {
-      const probing = inForce.state === 'half-open';
-      const reason = probing ? 'breaker_probing' : 'breaker_open';
-      const why = probing ? `half-open: ${num(breaker.probesOk)} probes passed so far` : 'open';
-      return { ...base, state: inForce.state, reason, why };
-    }
-  }
 }
 
 function finish(policy: Policy, sample: Sample, draft: Draft): Proposal {

@@ -1,4 +1,4 @@
-/** For how long an objective with `sustain` has been missed, by the moments its readings speak of. Stage: estimate. */
+/** For how long an objective has been missed, by the moments its readings speak of. Stage: estimate. */
 import type { SignalEstimate } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 
@@ -12,7 +12,7 @@ export function missedSince(
   estimate: SignalEstimate,
   newestMs: number,
 ): number | null {
-  if (objective === undefined || objective.sustain <= 0) return null;
+  if (objective === undefined) return null;
   if (!estimate.fresh || estimate.value === null) {
     const waits = estimate.reason === undefined || estimate.reason === 'thin';
     return waits ? before : null;

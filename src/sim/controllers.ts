@@ -1,7 +1,7 @@
 /** Who moves the limits in a simulation: a policy's own pipeline, or one of those it is compared with. Stage: simulate. */
 import { enforcedNumbers } from '../decide/enforced.js';
 import { createDecideState } from '../decide/state.js';
-import type { Decision, Sample } from '../decide/types.js';
+import type { Decision, InForceView, Sample } from '../decide/types.js';
 import { createEstimateState, estimate } from '../estimate/estimate.js';
 import { turn } from '../guard/turn.js';
 import type { Policy } from '../policy/schema.js';
@@ -37,11 +37,12 @@ export function constant(numbers: Omit<Enforced, 'generation'>): Controller {
 
 /**
  * The policy in mode `auto`: the same estimate and `turn` that the daemon runs, with the params kept as Redis would.
- * Every change is handed to `onChange`.
+ * Every change is handed to `onChange`. In mode `recommend` the law knows that nothing answers to its changes.
  */
 export function byPolicy(
   policy: Policy,
   onChange: (change: Change) => void = () => {},
+  mode: InForceView['mode'] = 'auto',
 ): Controller {
   let estimates = createEstimateState();
   let state = createDecideState(policy);
@@ -80,7 +81,7 @@ export function byPolicy(
           epoch: 1,
           revision,
           generation,
-          mode: 'auto',
+          mode,
           gliding: false,
           ...enforcedNumbers(policy, stored),
           state: stored.state,
