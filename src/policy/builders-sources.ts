@@ -2,7 +2,6 @@
 import { ASK, type CustomContext } from './custom-function.js';
 import type { PolicyInput } from './schema.js';
 import { type EnvRef, type Quantile, quantile } from './signal-words.js';
-import type { Unit } from './signals-schema.js';
 import type { DurationText } from './units.js';
 
 type SignalInput = NonNullable<PolicyInput['signals']>[string];

@@ -49,7 +49,8 @@ function checkDatabase(
   }
 }
 
-const SECRET_HEADER = /^(authorization|proxy-authorization|cookie)$|(key|token|secret|password|auth)/i;
+const SECRET_HEADER =
+  /^(authorization|proxy-authorization|cookie)$|(key|token|secret|password|auth)/i;
 const SECRET_PARAMETER = /[?&][^=&]*(token|key|secret|password|auth)[^=&]*=/i;
 
 function checkHttp(signal: HttpDraft, field: string, report: Report): void {
@@ -82,11 +83,17 @@ function checkHttp(signal: HttpDraft, field: string, report: Report): void {
       : '',
   ].filter(Boolean);
   if (ways.length > 1) {
-    report(`${field}.${ways[1]}`, `is given beside ${ways[0]}: both are the Authorization. Keep one.`);
+    report(
+      `${field}.${ways[1]}`,
+      `is given beside ${ways[0]}: both are the Authorization. Keep one.`,
+    );
   }
   if (tls && (tls.cert === undefined) !== (tls.key === undefined)) {
     const one = tls.cert === undefined ? 'cert' : 'key';
-    report(`${field}.tls.${one}`, 'is missing: a client certificate needs cert and key. Give both.');
+    report(
+      `${field}.tls.${one}`,
+      'is missing: a client certificate needs cert and key. Give both.',
+    );
   }
 }
 

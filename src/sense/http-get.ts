@@ -87,7 +87,7 @@ export function createHttpClient(
       const { statusCode = 0, headers: said } = response;
       if (statusCode < 300 || statusCode > 399 || said.location === undefined) return response;
       response.destroy();
-      const next = URL.canParse(said.location, url) ? new URL(said.location, url) : null;
+      const next = URL.canParse(said.location, url.href) ? new URL(said.location, url) : null;
       if (next?.origin !== url.origin) {
         const where = next === null ? 'an address that is none' : next.origin;
         throw new HttpFault(

@@ -84,7 +84,8 @@ function seenOf(row: Asked, signal: PostgresSignal): Seen | Missing {
       if (isBlind(row)) return hidden(row.hidden, row.sessions, 'sessions');
       return seenNumber(row.longest_transaction_ms, 'milliseconds', monotonicMs);
     case 'replicaLagMs':
-      if (row.replicas_hidden > 0) return hidden(row.replicas_hidden, Math.max(1, row.replicas), 'replications');
+      if (row.replicas_hidden > 0)
+        return hidden(row.replicas_hidden, Math.max(1, row.replicas), 'replications');
       if (row.replica_lag_ms === null) {
         const why = row.in_recovery
           ? 'the replica has replayed nothing since it started'

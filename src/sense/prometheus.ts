@@ -160,7 +160,13 @@ async function instant(
   return { series: seriesOf(data), warnings };
 }
 
-function seriesOf({ resultType, result }: { resultType: string; result: unknown }): Answer['series'] {
+function seriesOf({
+  resultType,
+  result,
+}: {
+  resultType: string;
+  result: unknown;
+}): Answer['series'] {
   if (resultType === 'scalar') {
     const [seconds, value] = shaped(point, result);
     return [{ labels: {}, seconds, value }];

@@ -60,7 +60,7 @@ export function parsePage(text: string, openMetrics: boolean, wanted: ReadonlySe
     const isWanted = wanted.has(name);
     const counts = page.counters.size < MOST_COUNTERS && isCounter(name, page.types);
     if (!isWanted && !counts && name !== 'process_start_time_seconds') continue;
-    const read = valueOf(rest, openMetrics);
+    const read = readValue(rest, openMetrics);
     if (read === null) {
       throw new PageFault(`line ${lineNumber} has no value (${JSON.stringify(line.slice(-60))})`);
     }
@@ -112,7 +112,7 @@ function partsOf(line: string): { name: string; key: string; rest: string } | nu
 }
 
 /** ` 1.5`, ` 1.5 1700000000000`, ` 1.5 # {trace_id="…"} 0.4`. */
-function valueOf(
+function readValue(
   rest: string,
   openMetrics: boolean,
 ): { value: number; timestampMs: number | null } | null {

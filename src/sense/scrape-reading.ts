@@ -67,10 +67,7 @@ export function pageNumber(
   }
 }
 
-function gauge(
-  signal: Extract<ScrapeSignal, { stat: 'gauge' }>,
-  page: Page,
-): PageNumber | Missing {
+function gauge(signal: Extract<ScrapeSignal, { stat: 'gauge' }>, page: Page): PageNumber | Missing {
   const { metric, labels, aggregate } = signal;
   const type = page.types.get(metric) ?? page.types.get(metric.replace(/_total$/, ''));
   if (type === 'counter' || type === 'histogram') {
@@ -109,7 +106,12 @@ function rate(
   const series = samplesOf(now, counterNames(metric));
   const gained = gains(samplesOf(before, counterNames(metric)), series, labels);
   const none = gained.length === 0 ? { detail: noneMatch(metric, labels, series) } : {};
-  return fell(gained) ?? { ...{ value: total(gained) / seconds, count: 1, ...none }, stampMs: stampOf(series) };
+  return (
+    fell(gained) ?? {
+      ...{ value: total(gained) / seconds, count: 1, ...none },
+      stampMs: stampOf(series),
+    }
+  );
 }
 
 function share(
@@ -143,7 +145,11 @@ function histogram(
   now: Page,
 ): PageNumber | Missing {
   const gained = (suffix: string) =>
-    gains(before.samples.get(metric + suffix) ?? [], now.samples.get(metric + suffix) ?? [], labels);
+    gains(
+      before.samples.get(metric + suffix) ?? [],
+      now.samples.get(metric + suffix) ?? [],
+      labels,
+    );
   const counts = gained('_count');
   const buckets = gained('_bucket');
   const wrong = fell(counts) ?? fell(buckets);
@@ -156,7 +162,8 @@ function histogram(
   if (of === 'mean') return { value: total(gained('_sum')) / count, count, stampMs };
   const found = bucketQuantile(buckets, of);
   if (found === null) {
-    const mend = "Read a quantile of its own: scrape.gauge(url, metric, { labels: { quantile: '0.95' } })";
+    const mend =
+      "Read a quantile of its own: scrape.gauge(url, metric, { labels: { quantile: '0.95' } })";
     return missing('error', `${metric} has no buckets: it is a summary. ${mend}, or scrape.mean.`);
   }
   const detail = found.beyond ? { detail: 'beyond the highest bucket: the truth is higher' } : {};

@@ -133,7 +133,8 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
     async look(wanted) {
       const signals = wanted as readonly ScrapeSignal[];
       const held = several;
-      if (held !== null && clock.monotonicMs() < held.untilMs) return lookOf(wanted, () => held.why);
+      if (held !== null && clock.monotonicMs() < held.untilMs)
+        return lookOf(wanted, () => held.why);
       several = null;
       names = new Set(signals.flatMap(sampleNames));
       if (baseline !== null && clock.monotonicMs() - baseline.monotonicMs > BASELINE_MS) {

@@ -18,7 +18,10 @@ export function seenNumber(
 ): Seen | Missing {
   if (!Number.isFinite(value)) return missing('not_finite', `it gives ${value}`);
   if (value < 0) {
-    return missing('not_finite', `it gives ${value}; a signal is a time, a count or a share, from 0`);
+    return missing(
+      'not_finite',
+      `it gives ${value}; a signal is a time, a count or a share, from 0`,
+    );
   }
   return {
     kind: 'value',

@@ -4,12 +4,13 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.js';
 import { type RunningPostgres, startPostgres } from '../../src/demo/postgres.js';
-import { env, postgres, telemetry } from '../../src/policy/builders.js';
+import { env, postgres, telemetry } from '../../src/policy/author.js';
 import { resolvePolicy } from '../../src/policy/parse.js';
 import type { Missing } from '../../src/sense/readings.js';
-import type { Seen } from '../../src/sense/source.js';
-import { createSource, type SourcedSignal } from '../../src/sense/sources.js';
 import { createSampler } from '../../src/sense/sampler.js';
+import type { Seen } from '../../src/sense/source.js';
+import { createSourcePool } from '../../src/sense/source-pool.js';
+import { createSource, type SourcedSignal } from '../../src/sense/sources.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 
@@ -193,6 +194,9 @@ test('a wrong password is an error whose words hold no secret', async () => {
   expect(logged).not.toContain('hunter2');
 });
 
+const poolOf = (env: NodeJS.ProcessEnv) =>
+  createSourcePool({ env, log, clock: systemClock, everyMs: 0 });
+
 function sampler(url: string | undefined, deadlineMs = 800) {
   const policy = resolvePolicy({
     limiter: { name: 'checkout', rate: 100, capacity: 200 },
@@ -207,8 +211,8 @@ function sampler(url: string | undefined, deadlineMs = 800) {
     policy,
     address: { name: 'checkout' },
     clock: systemClock,
-    env: url === undefined ? {} : { SHOP_DB: url },
-    log,
+    sources: poolOf(url === undefined ? {} : { SHOP_DB: url }),
+    patienceMs: Number.POSITIVE_INFINITY,
   });
   ending.push(() => made.close());
   return made;
@@ -249,8 +253,8 @@ test('C58: with Redis and database away a tick still ends, and says so of each',
     policy,
     address: { name: 'checkout' },
     clock: systemClock,
-    env: { SHOP_DB: proxied() },
-    log,
+    sources: poolOf({ SHOP_DB: proxied() }),
+    patienceMs: Number.POSITIVE_INFINITY,
   });
   ending.push(() => from.close());
   await from.read();

@@ -7,7 +7,7 @@ import {
   step,
   telemetry,
   upstreamErrors,
-} from '../../src/policy/builders.js';
+} from '../../src/policy/author.js';
 import { definePolicy } from '../../src/policy/define.js';
 import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { paramsFromPolicy } from '../../src/policy/params.js';
