@@ -62,13 +62,3 @@ export function passedDraft(
     state: held ? 'closed' : 'recovering',
   };
 }
-
-/** What was shed stays for now. */
-export function waitingDraft(sample: Sample): Draft {
-  const { rate, inFlightMax } = sample.inForce.target;
-  const why = 'still above the level, with too few answers to prove it';
-  return {
-    ...{ rate, inFlightMax, state: 'recovering', cause: 'breaker', reason: 'breaker_shed', why },
-    terms: {},
-  };
-}

@@ -3,7 +3,7 @@ import type { Policy } from '../policy/schema.js';
 import type { LimiterState } from '../redis/params.js';
 import type { BreakerEvent } from './breaker.js';
 import { num } from './reasons.js';
-import { shedPart } from './shed.js';
+import { isShed, shedPart } from './shed.js';
 import { freshBreaker } from './state.js';
 import { passedLevels, stillAbove, timeAbove } from './tripping.js';
 import type { BreakerMemory, LimiterNumbers, Sample } from './types.js';
@@ -84,16 +84,18 @@ export function breakerVerdict(policy: Policy, memory: BreakerMemory, sample: Sa
     return { event, why: news.why, part: 0, news };
   }
   const passed = passedLevels(policy, memory, sample);
-  const shed = shedPart(policy, sample, passed);
-  const stopping = passed.find(({ trip }) => shed === null || trip.kind !== 'ratio');
+  const stopping = passed.find(({ trip }) => !isShed(policy, trip));
   if (stopping !== undefined) return { ...NOTHING, event: 'trip', why: stopping.why };
   if (news?.event === 'opened') return { event: 'trip', why: news.why, part: 0, news };
+  const shed = shedPart(policy, sample, passed);
   return shed === null ? NOTHING : { ...NOTHING, event: 'shed', ...shed };
 }
 
 function probeVerdict(policy: Policy, memory: BreakerMemory, sample: Sample): Verdict {
   const { successes, probeDeadline } = policy.breaker ?? DEFAULTS;
   const { probesOk, probesFailed, probingMs } = memory;
+  // What was counted before a hold or a lost write is judged by the next answer, not by silence.
+  if (!sample.outcomes.fresh) return NOTHING;
   const says = (event: BreakerEvent, why: string): Verdict => ({ ...NOTHING, event, why });
   // A failure opens unless it is the odd one among successes: then another probe decides.
   if (probesFailed > 0 && probesFailed >= probesOk) {

@@ -3,15 +3,22 @@ import type { Policy } from '../policy/schema.js';
 import { num, type Reason } from './reasons.js';
 import { GROW, resumeOf, share } from './slow-start.js';
 import { countsOf, isCounting, type Passed } from './tripping.js';
-import { tripsOf } from './trips.js';
+import { type Trip, tripsOf } from './trips.js';
 import type { BreakerMemory, Sample } from './types.js';
 
 /** A rise smaller than this is left for later: the share of failures swings by itself. */
 const RISE = 1.1;
+const UNPROVEN = 'above the level, with too few answers to prove it';
 
-function sheds(policy: Policy, { inForce }: Sample): boolean {
-  // A person's values are kept: under a hold nothing is taken off them.
-  return policy.breaker?.shed === 'proportional' && inForce.held === 'none';
+/** What is taken away, 0 … 1, and why. */
+interface Shed {
+  part: number;
+  why: string;
+}
+
+/** Does passing that level take away a part only? */
+export function isShed(policy: Policy, { kind }: Trip): boolean {
+  return policy.breaker?.shed === 'proportional' && kind === 'ratio';
 }
 
 /**
@@ -20,21 +27,32 @@ function sheds(policy: Policy, { inForce }: Sample): boolean {
  * So as many are admitted as, at the share of failures that the level allows, would be answered well now. Null: it does
  * not shed, or no share has passed its level.
  */
-export function shedPart(
-  policy: Policy,
-  sample: Sample,
-  passed: readonly Passed[],
-): { part: number; why: string } | null {
-  if (!sheds(policy, sample)) return null;
-  let worst: { part: number; why: string } | null = null;
-  for (const { trip, counts, why } of passed) {
-    if (trip.kind !== 'ratio') continue;
-    const part = (counts.matching / counts.answers - trip.above) / (1 - trip.above);
-    if (part > (worst?.part ?? 0)) worst = { part, why };
-  }
+export function shedPart(policy: Policy, sample: Sample, passed: readonly Passed[]): Shed | null {
+  const worst = worstOf(policy, sample, passed);
   // What is not worth a change is not worth leaving `closed`.
   const least = sample.inForce.state === 'closed' ? policy.guards.deadBand : 0;
   return worst !== null && worst.part > least ? worst : null;
+}
+
+/** What answers too few to prove it say: nothing more is shed by it, and no more comes back than it leaves. */
+export function unprovenPart(policy: Policy, sample: Sample): Shed | null {
+  if (!isCounting(sample)) return null;
+  const seen = tripsOf(policy).map((trip, i): Passed => {
+    return { trip, counts: countsOf(sample.outcomes, i), why: UNPROVEN };
+  });
+  return worstOf(policy, sample, seen);
+}
+
+/** A person's values are kept: under a hold nothing is taken off them. */
+function worstOf(policy: Policy, { inForce }: Sample, levels: readonly Passed[]): Shed | null {
+  if (inForce.held !== 'none') return null;
+  let worst: Shed | null = null;
+  for (const { trip, counts, why } of levels) {
+    if (!isShed(policy, trip) || counts.answers === 0) continue;
+    const part = (counts.matching / counts.answers - trip.above) / (1 - trip.above);
+    if (part > (worst?.part ?? 0)) worst = { part, why };
+  }
+  return worst;
 }
 
 /** Shedding goes down at once and up no faster than a slow start. */
@@ -42,7 +60,7 @@ export function shedDraft(
   policy: Policy,
   breaker: BreakerMemory,
   sample: Sample,
-  { part, why }: { part: number; why: string },
+  { part, why }: Shed,
 ) {
   const { inForce, traffic } = sample;
   const full = resumeOf(breaker, sample);
@@ -51,7 +69,7 @@ export function shedDraft(
   const aim = share(policy, full, 1 - part);
   const seconds = Math.max(0, Math.min(sample.dtMs, 5000)) / 1000;
   const most = share(policy, full, Math.min(1, Math.max(reached, 0.01) * GROW ** seconds));
-  const lower = aim.rate < now.rate * (1 - policy.guards.deadBand);
+  const lower = why !== UNPROVEN && aim.rate < now.rate * (1 - policy.guards.deadBand);
   const higher = aim.rate > now.rate * RISE && traffic.fresh && traffic.okRate > 0;
   const next = lower ? aim : higher && most.rate < aim.rate ? most : higher ? aim : now;
   const shed = full.rate > 0 ? 100 * (1 - next.rate / full.rate) : 0;
@@ -70,13 +88,4 @@ export function afterShed(breaker: BreakerMemory, { inForce }: Sample): BreakerM
   if (inForce.state !== 'closed') return breaker;
   const { rate, inFlightMax } = inForce.target;
   return { ...breaker, resume: { rate, inFlightMax } };
-}
-
-/** Too few answers to prove that it is still above the level, yet what they say is: wait. */
-export function waitsToRise(policy: Policy, sample: Sample): boolean {
-  if (!sheds(policy, sample) || !isCounting(sample)) return false;
-  return tripsOf(policy).some((trip, i) => {
-    const { answers, matching } = countsOf(sample.outcomes, i);
-    return trip.kind === 'ratio' && answers > 0 && matching / answers > trip.above;
-  });
 }
