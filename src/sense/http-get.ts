@@ -114,10 +114,10 @@ export function createHttpClient(
           serverMs: Number.isFinite(dated) ? dated : null,
         };
       } catch (error) {
+        const fault = error instanceof HttpFault ? error : explained(error);
         // A certificate may have been renewed: the next look reads the files again.
-        agent?.destroy();
-        agent = undefined;
-        throw error instanceof HttpFault ? error : explained(error);
+        if (secure && fault instanceof HttpFault) agent = undefined;
+        throw fault;
       }
     },
     close() {

@@ -93,9 +93,17 @@ export function createPrometheusSource(signal: PrometheusSignal, deps: SourceDep
       return missing('partial', `it warns: ${answer.warnings.join('; ')}`);
     }
     if (answer.series.length === 0) return nothing(ages);
+    if (ages?.size === 0) {
+      // `sum(x) or vector(0)` while the target is down: a zero that nothing stands behind.
+      const of = selectors.join(', ');
+      return missing(
+        'no_data',
+        `the query gives a number, but no series match ${of}: it is made of nothing`,
+      );
+    }
     const number = oneNumber(answer.series, aggregate);
     if (typeof number !== 'number') return number;
-    const ageMs = ages === null || ages.size === 0 ? null : Math.max(...ages.values()) * 1000;
+    const ageMs = ages === null ? null : Math.max(...ages.values()) * 1000;
     if (ageMs !== null && ageMs > maxAge) {
       return missing(
         'stale',
