@@ -1,11 +1,13 @@
 -- subjects: decides n takes as `take` does, by what is known of single subjects too: a person's override, the tier
 -- that its outcomes have reached, one bucket shared by all who come past the most live ones. A blocked one is denied;
 -- an exempt one has no bucket of its own, and is denied neither by it nor by the total, from which it takes what is
--- there: only an open breaker and the probes of a half-open one bind it. A denied take writes nothing, except to bring
--- back a bucket that lies ahead of Redis's clock, and to put the index of live subjects in order.
+-- there: only an open breaker and the probes of a half-open one bind it. Under `fair` a subject above its max-min share
+-- is refused while the total refuses others. A denied take writes nothing, except to bring back a bucket that lies
+-- ahead of Redis's clock, to put the index of live subjects in order, and to say that the total refuses.
 -- KEYS:
 --   params      the params hash
 --   bucket      the total's bucket (the shadow's, when `shadow` is 5)
+--   owed        sorted set of who owes what the total's bucket lacks, under `fair`
 --   overrides   hash: encoded subject by what a person said of it
 --   index       sorted set of live subjects, by when they are gone
 --   shared      the bucket of all who come past the most live subjects
@@ -18,19 +20,20 @@
 --   fallback    numbers for missing params: `rate capacity inFlightMax subjectRate subjectCapacity`
 --   take...     one for each take: `<cost>`, `<cost> critical` or `<cost> sheddable`
 -- RETURNS: [status, nowUs, inForce, then reason, remaining, retryAfterMs of each take]; status 3: `take` decides, since
---   nothing is known of single subjects; reason 9: blocked; 10: admitted, since it is exempt; 32 is added where
---   the shared bucket stood in
+--   nothing is known of single subjects; reason 9: blocked; 10: admitted, since it is exempt; 11: above its fair
+--   share; 32 is added where the shared bucket stood in
 -- TIME: once, unless nowUs is given
--- COMPLEXITY: O(n) in the takes; up to 26 steps more for each subject that comes past the most
+-- COMPLEXITY: O(n) in the takes; up to 26 steps more for each subject that comes past the most, and under `fair`
+--   O(log of who owes) for each, and for each debt that is paid off
 --- @include lib/number.lua
 --- @include lib/now.lua
 --- @include lib/params.lua
 --- @include lib/effective.lua
 --- @include lib/ttl.lua
 --- @include lib/view.lua
-local FIRST, LEADING = 4, 2
+local FIRST, LEADING = 4, 3
 --- @include lib/opening.lua
-local overrides_key, index_key, shared_key = KEYS[3], KEYS[4], KEYS[5]
+local overrides_key, index_key, shared_key = KEYS[4], KEYS[5], KEYS[6]
 --- @include lib/own.lua
 --- @include lib/rule.lua
 --- @include lib/rules.lua
@@ -58,6 +61,8 @@ if mark then
   end
   if anchor > total then total = anchor end
 end
+
+--- @include lib/fair.lua
 
 -- A subject's bucket: tokens = clock - base, on the policy's token clock, or on one that stands at 0 if the subject has
 -- numbers of its own.
@@ -118,9 +123,18 @@ for i = 1, takes do
     --- @include lib/denial.lua
   end
 
+  local ower = pressing and key ~= total_key and kind ~= 'exempt' and owing_with(key, shared)
+  local short = ower and reason == 0 and owed_by(ower) + cost - left or 0
+  if short > slack then
+    -- Who is alone is above nobody's share.
+    reason, retry = in_company(ower) and 11 or 2, whole_ms(fair_wait(short))
+  end
+  if fair and cost > 0 and (reason == 2 or reason == 6 or reason == 11) then press(capacity - left) end
+
   if reason == 0 and cost > 0 then
     -- Nobody owes what an exempt subject took beyond what was there.
     if exempt then total = math.max(total, math.min(total + cost, clock)) else total = total + cost end
+    if pressing then owe(ower or '!', left - (clock - total)) end
     left, total_moved = clock - total, true
     if q then
       q.base, q.moved = q.base + cost, true
@@ -133,6 +147,7 @@ for i = 1, takes do
     if total_ahead then total_moved = true end
     if q and q.ahead then q.moved = true end
   end
+  if ower then left = math.min(left, (left - owed_by(ower) + 1) / 2) end
   if q and reason ~= 1 and q.clock - q.base < left then left = q.clock - q.base end
   left = left + slack
   if exempt and reason == 0 then reason = 10 end
@@ -140,6 +155,7 @@ for i = 1, takes do
   reply[at], reply[at + 1], reply[at + 2] = reason + (shared and 32 or 0), left >= 1 and left - left % 1 or 0, retry
 end
 
+if fair then keep_fair() end
 if total_moved then call('SET', total_key, string.format('%.17g', total), 'PX', ttl) end
 for i = 1, #order do
   local q = order[i]

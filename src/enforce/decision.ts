@@ -90,6 +90,7 @@ const LIMIT_OF: Partial<Record<DecisionReason, LimitName>> = {
   breaker_open: 'breaker',
   probe_budget: 'breaker',
   reserve: 'reserve',
+  fair_share: 'rate',
   cost_exceeds_capacity: 'cost',
   blocked: 'subject',
   redis_away: 'redis',

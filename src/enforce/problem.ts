@@ -26,6 +26,7 @@ const WHY: Record<string, string> = {
   breaker_open: 'the service behind it is failing and is left alone for a while',
   probe_budget: 'the service behind it is being tried with a few requests',
   reserve: 'what is left is kept for requests of a higher priority',
+  fair_share: 'this client is above its fair share while others are refused',
   cost_exceeds_capacity: 'the request costs more than the limit can ever hold',
   blocked: 'this client is blocked',
   redis_away: 'the limit cannot be checked at the moment',
@@ -34,9 +35,9 @@ const WHY: Record<string, string> = {
 /** Denied by a quota that `RateLimit-Policy` lists; the others are none. */
 const BY_QUOTA: readonly string[] = ['subject', 'cost', 'rate', 'reserve'];
 
-/** 429: the client's own doing (its bucket, its cost). 503: the state of the service. */
-export function statusOf(decision: TakeDecision): 429 | 503 {
-  return decision.limit === 'subject' || decision.limit === 'cost' ? 429 : 503;
+/** 429: the client's own doing (its bucket, its cost, more than its share). 503: the state of the service. */
+export function statusOf({ limit, reason }: TakeDecision): 429 | 503 {
+  return limit === 'subject' || limit === 'cost' || reason === 'fair_share' ? 429 : 503;
 }
 
 /** `retryS`: the `Retry-After` of the same answer, so that header and body say one thing. */

@@ -47,7 +47,8 @@ export function trafficOf(t: TelemetryReading, nowMs: number): TrafficEstimate {
     answerRate: perSecond(answers),
     okRate: perSecond(t.ok),
     answers,
-    deniedByRate: perSecond(t.denied.rate ?? 0),
+    // Who is above a fair share is refused because the rate binds.
+    deniedByRate: perSecond((t.denied.rate ?? 0) + (t.denied.fair_share ?? 0)),
     deniedByCap: perSecond(t.denied.in_flight ?? 0),
     errorRatio: answers >= MIN_RATIO_ANSWERS ? round6(t.failed / answers) : null,
     meanMs: meanMs === null ? null : round6(meanMs),

@@ -6,6 +6,22 @@ const TIERS = 'limiter.perSubject.tiers';
 type Limiter = NonNullable<Draft['limiter']>;
 type Step = { times: number; capacity?: number | undefined; rate?: number | undefined };
 
+/** Fair shares are owed by the subjects of a token bucket. */
+function checkFair({ algorithm, perSubject }: Limiter, hasSubjects: boolean, report: Report): void {
+  if (!hasSubjects && perSubject === undefined) {
+    report(
+      'limiter.fair',
+      "shares between subjects, and no field says who they are. Give limiter.perSubject: { subject: 'user:{userId}', rate, capacity } (as large as the limiter's own, if they need no limit of their own), or leave fair out.",
+    );
+  }
+  if (algorithm !== undefined && algorithm !== 'token-bucket') {
+    report(
+      'limiter.fair',
+      `shares what a token bucket lacks, and algorithm is '${algorithm}'. Say 'token-bucket', or leave fair out.`,
+    );
+  }
+}
+
 export function checkSubjects({ limiter }: Draft, report: Report): void {
   if (limiter === undefined) return;
   if (limiter.subjects !== undefined && !('perSubject' in limiter)) {
@@ -16,6 +32,7 @@ export function checkSubjects({ limiter }: Draft, report: Report): void {
   }
   const tiers = limiter.perSubject?.tiers;
   checkDraw(limiter, report);
+  if (limiter.fair) checkFair(limiter, 'perSubject' in limiter, report);
   if (tiers === undefined) return;
   const resets: readonly string[] = tiers.resetOn ?? DEFAULT_RESET_ON;
   if (tiers.on !== undefined && resets.includes(tiers.on)) {
@@ -34,7 +51,7 @@ export function checkSubjects({ limiter }: Draft, report: Report): void {
 }
 
 /** What makes each take ask Redis, so that no block would ever be drawn. */
-function checkDraw({ draw, algorithm, subjects, perSubject }: Limiter, report: Report): void {
+function checkDraw({ draw, algorithm, subjects, perSubject, fair }: Limiter, report: Report): void {
   if (draw !== 'block') return;
   const against = [
     ...(algorithm === undefined || algorithm === 'token-bucket'
@@ -42,6 +59,7 @@ function checkDraw({ draw, algorithm, subjects, perSubject }: Limiter, report: R
       : [`algorithm '${algorithm}'`]),
     ...(perSubject?.tiers === undefined ? [] : [TIERS]),
     ...(subjects === undefined ? [] : ['limiter.subjects']),
+    ...(fair ? ['limiter.fair'] : []),
   ];
   if (against.length === 0) return;
   report(

@@ -91,6 +91,11 @@ export const limiterSchema = z.strictObject({
     .optional(),
   /** What it shares with other limiters: `downstream('orders-db', { capacity: 2000 })`. Default: nothing. */
   downstream: downstreamSchema.optional(),
+  /**
+   * While the total refuses somebody, subjects above their max-min share of it are refused first. Token buckets only;
+   * `perSubject` says who the subjects are. Default false.
+   */
+  fair: z.boolean().optional(),
   /** Most subjects with a bucket of their own; past it new ones share one bucket. Default: no limit. */
   subjects: z
     .strictObject({

@@ -66,8 +66,8 @@ function termsOf({ routes, count, draw, exact }: Policy['limiter']): string {
 }
 
 /** Overrides by a person count too: whoever adopts adds them. */
-function subjectRulesOf({ subjects, perSubject }: Policy['limiter']) {
-  const subjectTerms: string = subjectTermsText(subjects?.max, perSubject?.tiers);
+function subjectRulesOf({ subjects, perSubject, fair }: Policy['limiter']) {
+  const subjectTerms: string = subjectTermsText(subjects?.max, perSubject?.tiers, fair);
   return { subjectTerms, subjectRules: (subjectTerms === '' ? 0 : 1) as 0 | 1 };
 }
 

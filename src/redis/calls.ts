@@ -56,7 +56,8 @@ export interface InForce {
 
 /**
  * Why a take was answered so. Denials: `rate` (total bucket), `subject`, `breaker_open`, `probe_budget`,
- * `reserve` (shed by priority), `cost_exceeds_capacity`, `blocked` (the subject, by a person). `bad_cost` decided
+ * `reserve` (shed by priority), `fair_share` (the subject is above its share while the total refuses others),
+ * `cost_exceeds_capacity`, `blocked` (the subject, by a person). `bad_cost` decided
  * nothing and wrote nothing. `off` and `exempt` (the subject, by a person) admit.
  */
 export type TakeReason =
@@ -70,7 +71,8 @@ export type TakeReason =
   | 'cost_exceeds_capacity'
   | 'bad_cost'
   | 'blocked'
-  | 'exempt';
+  | 'exempt'
+  | 'fair_share';
 
 export interface TakeAnswer {
   allowed: boolean;

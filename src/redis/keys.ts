@@ -114,6 +114,8 @@ export function fleetKeys(prefix = DEFAULT_PREFIX) {
     upstream: (name: string) => `${prefix}:upstream:${name}`,
     /** What all autopilots may still change. */
     budget: `${prefix}:budget`,
+    /** What alerts have been told, by key of the alert. */
+    alerts: `${prefix}:alerts`,
     changes: `${prefix}:changes`,
   } as const;
 }

@@ -28,6 +28,7 @@ export const TAKE_REASONS = [
   'bad_cost',
   'blocked',
   'exempt',
+  'fair_share',
 ] as const satisfies readonly TakeReason[];
 
 const TAKE_STATUS = ['ok', 'late', 'mode', 'rules'] as const;

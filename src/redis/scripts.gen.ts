@@ -5373,6 +5373,40 @@ return reply\n\
 ",
 };
 
+/** Keys of `seconds`, in order. */
+export type SecondsKeys = [...second: string[]];
+/** Arguments of `seconds`, in order. */
+export type SecondsArgs = [...mark: ScriptArg[]];
+/**
+ * telemetry seconds as text, of those to which flushes were added since they were last read.
+ * Returns [nowUs, then of each: nil when nothing was added, else fields and counts, a line each; empty: not there]. O(fields of what is returned).
+ */
+export const secondsScript: Script<SecondsKeys, SecondsArgs> = {
+  name: 'seconds',
+  sha: '38e67508689eacaf28ea5ef1bb636f112d291698',
+  lua: "-- flyball seconds\n\
+local out = {}\n\
+for i = 1, #KEYS do\n\
+  local counts = redis.call('HMGET', KEYS[i], 'n', 'off')\n\
+  local mark = ''\n\
+  if counts[1] then\n\
+    mark = counts[1] .. ' ' .. redis.call('HLEN', KEYS[i]) .. ' ' .. (counts[2] or '')\n\
+  end\n\
+  if mark == ARGV[i] then\n\
+    out[i + 1] = false\n\
+  elseif mark == '' then\n\
+    out[i + 1] = ''\n\
+  else\n\
+    out[i + 1] = table.concat(redis.call('HGETALL', KEYS[i]), '\\n\
+')\n\
+  end\n\
+end\n\
+local time = redis.call('TIME')\n\
+out[1] = string.format('%.0f', time[1] * 1000000 + time[2])\n\
+return out\n\
+",
+};
+
 /** Keys of `slots`, in order. */
 export type SlotsKeys = [params: string, slots: string, shares: string];
 /** Arguments of `slots`, in order. */
@@ -5628,7 +5662,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: 'babb2100c413347e6eaf6a87b34b045334113f6c',
+  sha: 'eec7392ba2cd789312966f5026677c16a8b7655e',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6134,7 +6168,7 @@ end\n\
 local MOST_OWING, MOST_PAID_OFF, LONGEST_HOLD = 10000, 512, 60000000\n\
 local fair = mode > 0 and not open and not probing and string.find(' ' .. terms .. ' ', ' fair=1 ', 1, true) and KEYS[3]\n\
 local hold = math.min(LONGEST_HOLD, math.max(1000000, capacity / rate * 1000000))\n\
-local pressing, ends, paid, sum, owing = false, 0, 0, 0, 0\n\
+local pressing, ends, company, paid, sum, owing = false, 0, 0, 0, 0, 0\n\
 local marks, moved, begun, renewed, gone = {}, {}, false, false, false\n\
 local function mark_of(member)\n\
   if not marks[member] then\n\
@@ -6145,7 +6179,15 @@ end\n\
 local function owed_by(member)\n\
   return math.max(0, mark_of(member) - paid)\n\
 end\n\
+local function in_company(member)\n\
+  if company - now < hold / 2 then\n\
+    local others = owing - (owed_by('!') > 0 and member ~= '!' and 1 or 0) - (owed_by(member) > 0 and 1 or 0)\n\
+    if others > 0 then company = now + hold end\n\
+  end\n\
+  return company > now\n\
+end\n\
 local function owe(member, cost)\n\
+  if member ~= '!' then in_company(member) end\n\
   local mark = mark_of(member)\n\
   if mark <= paid then\n\
     mark, owing = paid, owing + 1\n\
@@ -6156,36 +6198,34 @@ local function owing_with(key, shared)\n\
   local member = shared and '#' or string.sub(key, #total_key + 2)\n\
   return owing >= MOST_OWING and owed_by(member) == 0 and '#' or member\n\
 end\n\
-local function alone()\n\
-  return owing - (owed_by('!') > 0 and 1 or 0) <= 1\n\
-end\n\
 local function settle(rows, missing)\n\
   local due = math.max(0, sum - missing)\n\
-  local amount, at = due, 7\n\
+  local amount, at = due, 9\n\
   for paid_off = 0, MOST_PAID_OFF - 1 do\n\
     if amount <= 0 or owing == 0 then break end\n\
     local mark = tonumber(rows[at + 1] or '')\n\
     if not mark then\n\
-      rows, at = call('ZRANGE', fair, 3 + paid_off, 66 + paid_off, 'WITHSCORES'), 1\n\
+      rows, at = call('ZRANGE', fair, 4 + paid_off, 67 + paid_off, 'WITHSCORES'), 1\n\
       mark = tonumber(rows[2] or '') or paid\n\
     end\n\
     local need = math.max(0, mark - paid) * owing\n\
-    if need > amount then\n\
+    if need > amount + slack then\n\
       paid, amount = paid + amount / owing, 0\n\
     else\n\
-      paid, amount, owing, at, gone = math.max(paid, mark), amount - need, owing - 1, at + 2, true\n\
+      paid, amount, owing, at, gone = math.max(paid, mark), math.max(0, amount - need), owing - 1, at + 2, true\n\
     end\n\
   end\n\
   sum = owing > 0 and sum - due + amount or 0\n\
   if missing - sum > slack then owe('!', missing - sum) end\n\
 end\n\
 if fair then\n\
-  local rows, state = call('ZRANGE', fair, 0, 10, 'WITHSCORES'), {}\n\
-  for i = 1, math.min(6, #rows), 2 do state[rows[i]] = -tonumber(rows[i + 1]) end\n\
+  local rows, state = call('ZRANGE', fair, 0, 11, 'WITHSCORES'), {}\n\
+  for i = 1, math.min(8, #rows), 2 do state[rows[i]] = -tonumber(rows[i + 1]) end\n\
   ends = state['!t'] or 0\n\
   pressing = state['!u'] and state['!s'] and now < ends and ends - now <= LONGEST_HOLD\n\
   if pressing then\n\
-    paid, sum, owing = state['!u'] - 1, state['!s'] - 1, call('ZCARD', fair) - 3\n\
+    paid, sum, owing = state['!u'] - 1, state['!s'] - 1, call('ZCARD', fair) - 4\n\
+    company = (state['!o'] or 1) - 1\n\
     settle(rows, capacity - (clock - total))\n\
   end\n\
 end\n\
@@ -6196,7 +6236,7 @@ local function press(missing)\n\
   if pressing and ends - now >= hold / 2 then return end\n\
   ends, renewed = now + hold, true\n\
   if pressing then return end\n\
-  pressing, begun, paid, sum, owing, marks, moved = true, true, 0, 0, 0, {}, {}\n\
+  pressing, begun, company, paid, sum, owing, marks, moved = true, true, 0, 0, 0, 0, {}, {}\n\
   if missing > 0 then owe('!', missing) end\n\
 end\n\
 local function keep_fair()\n\
@@ -6209,6 +6249,7 @@ local function keep_fair()\n\
   end\n\
   local args = {\n\
     string.format('%.0f', -ends), '!t', string.format(text, -1 - paid), '!u', string.format(text, -1 - sum), '!s',\n\
+    string.format('%.0f', -1 - company), '!o',\n\
   }\n\
   for member in pairs(moved) do\n\
     args[#args + 1], args[#args + 2] = string.format(text, marks[member]), member\n\
@@ -6321,13 +6362,13 @@ for i = 1, takes do\n\
   local ower = pressing and key ~= total_key and kind ~= 'exempt' and owing_with(key, shared)\n\
   local short = ower and reason == 0 and owed_by(ower) + cost - left or 0\n\
   if short > slack then\n\
-    reason, retry = alone() and 2 or 11, whole_ms(fair_wait(short))\n\
+    reason, retry = in_company(ower) and 11 or 2, whole_ms(fair_wait(short))\n\
   end\n\
   if fair and cost > 0 and (reason == 2 or reason == 6 or reason == 11) then press(capacity - left) end\n\
   if reason == 0 and cost > 0 then\n\
     if exempt then total = math.max(total, math.min(total + cost, clock)) else total = total + cost end\n\
+    if pressing then owe(ower or '!', left - (clock - total)) end\n\
     left, total_moved = clock - total, true\n\
-    if ower then owe(ower, cost) end\n\
     if q then\n\
       q.base, q.moved = q.base + cost, true\n\
       if most and q.fresh and not shared and not q.came then\n\

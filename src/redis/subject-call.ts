@@ -1,4 +1,4 @@
-/** A take that asks what is known of its subjects: the keys of a plain one, and those of overrides, tiers and the crowd. Stage: enforce. */
+/** A take that asks what is known of its subjects: the keys of a plain one, and those of overrides, tiers, fair shares and the crowd. Stage: enforce. */
 import type { TakeCall } from './calls.js';
 import type { TakenKind } from './keys.js';
 import type { ScriptCall } from './run-script.js';
@@ -34,6 +34,8 @@ export function subjectTakeCall(call: TakeCall): ScriptCall {
     script: kind === 'b' ? (subjectsScript as ScriptCall['script']) : plain.script,
     keys: [
       ...plain.keys.slice(0, LEADING[kind]),
+      // Fair shares are of buckets: what the other algorithms keep lacks nothing that could be owed.
+      ...(kind === 'b' ? [keys.owed(shadow)] : []),
       ...[keys.overrides, index, shared],
       ...subjects,
       ...standings,

@@ -18,9 +18,14 @@ export interface Tiers {
 export const DEFAULT_RESET_ON = ['failed'] as const;
 export const DEFAULT_KEPT_FOR_MS = 30 * 86_400_000;
 
-/** `max=<n> on=<name> reset=<name>,… keep=<ms> step=<times>:<capacity or ->:<rate or ->`; empty: it says nothing. */
-export function subjectTermsText(max: number | undefined, tiers: Tiers | undefined): string {
+/** `fair=1 max=<n> on=<name> reset=<name>,… keep=<ms> step=<times>:<capacity or ->:<rate or ->`; empty: it says nothing. */
+export function subjectTermsText(
+  max: number | undefined,
+  tiers: Tiers | undefined,
+  fair = false,
+): string {
   const parts: string[] = [];
+  if (fair) parts.push('fair=1');
   if (max !== undefined) parts.push(`max=${max}`);
   if (tiers !== undefined) {
     const { on, resetOn = DEFAULT_RESET_ON, keptFor = DEFAULT_KEPT_FOR_MS, steps } = tiers;

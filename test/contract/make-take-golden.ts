@@ -164,7 +164,7 @@ await given(() =>
 /** The same takes, with the keys by which single subjects are known. */
 async function known(what: string, atS: number, list: [subject: string | null, take: string][]) {
   const { index, shared } = keys.crowd('b', false);
-  const names = [keys.params, keys.bucket, keys.overrides, index, shared];
+  const names = [keys.params, keys.bucket, keys.owed(false), keys.overrides, index, shared];
   for (const key of [keys.subjectBucket, keys.standing]) {
     names.push(...list.map(([subject]) => (subject === null ? keys.bucket : key(subject))));
   }
@@ -195,6 +195,24 @@ await known('what it held, and what its rate has paid', 2, [
 ]);
 await outcome('paid three times: a rate too', 'a', 'paid', 'o5');
 await outcome('one failure: as before', 'a', 'failed', 'o4');
+
+await given(() =>
+  seedParams(
+    redis,
+    keys,
+    { rate: 10, capacity: 8, subjectRules: 1, subjectTerms: 'fair=1' },
+    { nowUs: T0 },
+  ),
+);
+const ones = (text: string): [string, string][] => [...text].map((subject) => [subject, '1']);
+await known('fair shares: until the total refuses, nobody is held back', 0, ones('aaaaaaaaa'));
+await known('from then on a take must leave what its subject owes', 0.5, ones('aaaabab'));
+await known('what comes in pays all who owe alike', 0.8, [
+  ...ones('abab'),
+  [null, '1'],
+  ['c', '0'],
+]);
+await known('the total refuses nobody for long enough: it is over', 4, ones('aaaaaaaa'));
 
 await given(async () => {});
 await takes('missing params', 0, [
