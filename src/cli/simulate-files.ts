@@ -1,10 +1,14 @@
-/** What `flyball simulate` reads and writes beside the policy: the history to fit the plant to, the page with plots. Stage: cli. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** What `flyball simulate` reads and writes beside the policy: the history to fit the plant to, the page and the pictures. Stage: cli. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { FlyballError } from '../errors.js';
 import type { Plant } from '../sim/compare.js';
 import { fitPlant } from '../sim/fit.js';
 import { parseHistory } from '../sim/history.js';
 import { type PageInput, simulationPage } from '../sim/page.js';
+import { pictureSvg } from '../sim/picture.js';
+import { secondsAxis } from '../sim/plot.js';
+import { plotsOf } from '../sim/plots.js';
 import { number } from './text.js';
 
 /** The plant that the history of the file gives. */
@@ -39,8 +43,30 @@ export function plantLine({ service, capacityPerSecond, isDefault, fit }: Plant)
 }
 
 export function writePage(path: string, input: Omit<PageInput, 'plantSays'>): void {
+  const page = simulationPage({ ...input, plantSays: plantLine(input.plant) });
+  written(path, () => writeFileSync(path, page));
+}
+
+/** One file a scenario, of its first seed; returns their names. */
+export function writePictures(
+  folder: string,
+  { policy, plant, results }: Pick<PageInput, 'policy' | 'plant' | 'results'>,
+): string[] {
+  written(folder, () => mkdirSync(folder, { recursive: true }));
+  return results.map(([first]) => {
+    const { scenario } = first!;
+    const says = `${policy.limiter.name}, ${scenario.name}: ${scenario.says}`;
+    const plots = plotsOf(policy, plant, first!);
+    const path = join(folder, `${scenario.name}.svg`);
+    const picture = pictureSvg({ says, plots, axis: secondsAxis(scenario.durationS) });
+    written(path, () => writeFileSync(path, picture));
+    return path;
+  });
+}
+
+function written(path: string, write: () => void): void {
   try {
-    writeFileSync(path, simulationPage({ ...input, plantSays: plantLine(input.plant) }));
+    write();
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;

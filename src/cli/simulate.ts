@@ -10,7 +10,7 @@ import type { Scenario } from '../sim/scenario.js';
 import { SCENARIOS, type ScenarioName } from '../sim/scenarios.js';
 import { parseCount, parseWhole } from './options.js';
 import { type CliIo, UsageError } from './output.js';
-import { fittedPlant, plantLine, writePage } from './simulate-files.js';
+import { fittedPlant, plantLine, writePage, writePictures } from './simulate-files.js';
 import { clean, closest } from './text.js';
 
 interface SimulateFlags {
@@ -18,6 +18,7 @@ interface SimulateFlags {
   seed: number;
   seeds: number;
   html?: string;
+  svg?: string;
   law?: string;
   fit?: string;
   list?: true;
@@ -41,6 +42,7 @@ export function register(program: Command, io: CliIo): void {
       .addOption(new Option('--law <law>', "instead of the policy's").choices(LAWS))
       .option('--fit <file>', 'fit the service to its history: JSON or CSV of minutes or seconds')
       .option('--html <file>', 'write a page with plots')
+      .option('--svg <folder>', 'write a picture of each scenario')
       .option('--list', 'list the scenarios')
       .option('--deadline <ms>', 'time the file may take to load', parseCount, 10_000)
       .addHelpText(
@@ -80,6 +82,10 @@ async function simulate(io: CliIo, path: string | undefined, flags: SimulateFlag
   if (flags.html !== undefined) {
     writePage(flags.html, { policy, file, plant, results });
     io.say(`Wrote ${clean(flags.html)}.`);
+  }
+  if (flags.svg !== undefined) {
+    const files = writePictures(flags.svg, { policy, plant, results });
+    io.say(`Wrote ${files.map(clean).join(', ')}.`);
   }
   if (io.flags.json) io.json(asJson(file, policy, plant, rows));
   else asText(io, policy, plant, rows);

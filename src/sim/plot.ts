@@ -1,10 +1,10 @@
-/** Plots over the seconds of a run as inline SVG, in the colours of the page: light or dark. Stage: simulate. */
+/** Plots as SVG, in the colours of whoever shows them: the page, light or dark, or a picture. Stage: simulate. */
 
 export interface Line {
   title: string;
-  /** A class of the page's style sheet. */
+  /** A class of the style sheet. */
   style: string;
-  /** One value a second; null is a gap. */
+  /** One value for each second, or each step of the axis; null is a gap. */
   values: readonly (number | null)[];
 }
 
@@ -22,20 +22,41 @@ export interface Plot {
   most?: number;
 }
 
-const WIDTH = 860;
-const HEIGHT = 168;
-const LEFT = 56;
-const RIGHT = 24;
+/** What lies along a plot: from 0 to `to`, in steps of the values. */
+export interface Axis {
+  to: number;
+  ticks: readonly (readonly [at: number, label: string])[];
+}
+
+export const WIDTH = 860;
+export const HEIGHT = 168;
+export const LEFT = 56;
+export const RIGHT = 24;
 const TOP = 24;
 const BOTTOM = 22;
 /** Points drawn at most: longer runs are averaged. */
 const POINTS = 400;
 
 export function plotSvg(plot: Plot, durationS: number): string {
+  const label = escaped(`${plot.title}, ${plot.unit}`);
+  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
+${plotted(plot, secondsAxis(durationS))}
+</svg>`;
+}
+
+/** Seconds, with a tick at each 20, 30 or 60 of them. */
+export function secondsAxis(to: number): Axis {
+  const step = to > 300 ? 60 : to > 120 ? 30 : 20;
+  const ticks = Array.from({ length: Math.floor(to / step) + 1 }, (_, i) => i * step);
+  return { to, ticks: ticks.map((s) => [s, `${s} s`] as const) };
+}
+
+/** What stands within the frame of one plot, `WIDTH` by `HEIGHT`. */
+export function plotted(plot: Plot, axis: Axis): string {
   const values = plot.lines.flatMap(({ values }) => values.filter((value) => value !== null));
   const highest = Math.max(1e-9, plot.objective ?? 0, ...chunked(values));
   const top = niceAbove(Math.min(highest, plot.most ?? highest));
-  const x = (s: number) => LEFT + (s / durationS) * (WIDTH - LEFT - RIGHT);
+  const x = (s: number) => LEFT + (s / axis.to) * (WIDTH - LEFT - RIGHT);
   const y = (v: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - Math.min(1, v / top));
   const shades = (plot.shaded ?? []).map(
     ([from, to]) =>
@@ -50,9 +71,9 @@ export function plotSvg(plot: Plot, durationS: number): string {
       `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at(y(v))}" y2="${at(y(v))}"/>` +
       `<text class="tick end" x="${LEFT - 6}" y="${at(y(v) + 4)}">${Number(v.toPrecision(3))}</text>`,
   );
-  const step = durationS > 300 ? 60 : durationS > 120 ? 30 : 20;
-  const times = Array.from({ length: Math.floor(durationS / step) + 1 }, (_, i) => i * step).map(
-    (s) => `<text class="tick mid" x="${at(x(s))}" y="${HEIGHT - 6}">${s} s</text>`,
+  const ticks = axis.ticks.map(
+    ([s, label]) =>
+      `<text class="tick mid" x="${at(x(s))}" y="${HEIGHT - 6}">${escaped(label)}</text>`,
   );
   const objective =
     plot.objective === undefined
@@ -61,11 +82,8 @@ export function plotSvg(plot: Plot, durationS: number): string {
   const lines = plot.lines.map(
     ({ style, values }) => `<path class="line ${escaped(style)}" d="${path(values, x, y)}"/>`,
   );
-  const label = escaped(`${plot.title}, ${plot.unit}`);
-  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
-<text class="title" x="${LEFT}" y="14">${escaped(plot.title)} <tspan class="unit">${escaped(plot.unit)}</tspan></text>
-${[...shades, ...grid, ...marks, objective, ...lines, ...times].join('\n')}
-</svg>`;
+  return `<text class="title" x="${LEFT}" y="14">${escaped(plot.title)} <tspan class="unit">${escaped(plot.unit)}</tspan></text>
+${[...shades, ...grid, ...marks, objective, ...lines, ...ticks].join('\n')}`;
 }
 
 /** Text for HTML, in elements and in quoted attributes alike. */
