@@ -8,6 +8,7 @@ export const REASONS = {
   steady: 'nothing to change',
   no_evidence: 'no fresh evidence: hold',
   signal_missing: 'a signal of the objective is missing: hold',
+  clock_skew: 'clocks are minutes apart: nothing is decided until they agree',
   idle: 'the limits do not bind: no evidence to raise on',
   law_cut: 'overload: cut to a share of what is measured',
   law_emergency_cut: 'heavy overload: cut deep enough to drain',
@@ -24,6 +25,8 @@ export const REASONS = {
   glide_missing: 'signals missing for too long: toward the safe values',
   fixed: 'the law is fixed: the policy’s numbers',
   breaker_trip: 'failures passed the threshold',
+  breaker_upstream: 'another limiter of the same upstream opened',
+  breaker_shed: 'failures above the level: a part is shed, in proportion',
   breaker_probe_failed: 'a probe failed',
   breaker_probe_deadline: 'probes were not answered in time',
   breaker_recovering: 'probes passed: slow start',
@@ -55,20 +58,31 @@ export function withUnit(policy: Policy, name: string, value: number): string {
   return num(value);
 }
 
-/** `p99 612 ms is 1.22 × the 500 ms setpoint`. */
+/** `p99 612 ms is 1.22 × the 500 ms setpoint for 2 s`. */
 export function overloadText(policy: Policy, overload: Overload): string {
   if (overload.waiting !== undefined && !overload.fresh)
     return waitingText(policy, overload.waiting);
   if (!overload.fresh) return 'no fresh signal';
   const { worst, value, setpoint } = overload;
   const share = num(value / setpoint);
-  return `${worst} ${withUnit(policy, worst, value)} is ${share} × the ${withUnit(policy, worst, setpoint)} setpoint`;
+  const seconds = overload.missedMs > 0 ? ` for ${num(overload.missedMs / 1000)} s` : '';
+  return `${worst} ${withUnit(policy, worst, value)} is ${share} × the ${withUnit(policy, worst, setpoint)} setpoint${seconds}`;
 }
 
 function waitingText(policy: Policy, waiting: NonNullable<Overload['waiting']>): string {
-  const { name, value, setpoint, missedMs, sustainMs } = waiting;
+  const { name, value, setpoint, for: waits } = waiting;
   const seen = `${name} ${withUnit(policy, name, value)} beside the ${withUnit(policy, name, setpoint)} setpoint`;
-  return `${seen}, missed for ${num(missedMs / 1000)} of ${num(sustainMs / 1000)} s: hold`;
+  if (waits.what === 'sustain') {
+    return `${seen}, missed for ${num(waits.missedMs / 1000)} of ${num(waits.sustainMs / 1000)} s: hold`;
+  }
+  if (waits.what === 'witness') {
+    const levels = waits.witnesses.map(
+      (each) =>
+        `${each.name} ${each.side === 'above' ? '>' : '<'} ${withUnit(policy, each.name, each.level)}`,
+    );
+    return `${seen}, waits for ${levels.join(' or ')} as witness: hold`;
+  }
+  return `${seen}, but slower routes are asked for, each at ${num(waits.slowdown)} × its usual time: hold`;
 }
 
 export function trafficText(sample: Sample): string {
@@ -93,7 +107,8 @@ export function changesText(
   return parts.join('; ');
 }
 
-export function sentence(why: string, before: InForceView, after: Proposal): string {
+/** What was seen, what it changes, and what was held back of that. */
+export function sentence(why: string, before: InForceView, after: Proposal, held = ''): string {
   const changes = changesText(before, after);
-  return changes === '' ? `${why}.` : `${why}; ${changes}.`;
+  return `${[why, changes, held].filter((part) => part !== '').join('; ')}.`;
 }

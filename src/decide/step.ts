@@ -6,13 +6,13 @@ import { adaptiveLaw } from './adaptive.js';
 import { aimdLaw } from './aimd.js';
 import { boundsOf, capacityFor, clamp } from './bounds.js';
 import { transition } from './breaker.js';
-import { type Draft, passedDraft, stoppedDraft, waitingDraft } from './breaker-draft.js';
+import { type Draft, passedDraft, stoppedDraft } from './breaker-draft.js';
 import { afterTrip, breakerVerdict, observe } from './breaker-events.js';
 import { fixedLaw } from './fixed.js';
 import type { Law, LawResult } from './law.js';
 import { piLaw } from './pi.js';
 import { sentence } from './reasons.js';
-import { afterShed, shedDraft, waitsToRise } from './shed.js';
+import { afterShed, shedDraft, unprovenPart } from './shed.js';
 import { ramp } from './slow-start.js';
 import { createDecideState } from './state.js';
 import { stepLaw } from './step-law.js';
@@ -68,8 +68,10 @@ export function step(
     return done({ ...memory, breaker: afterShed(breaker, sample) }, draft);
   }
   if (next === 'recovering') {
-    const waits = waitsToRise(policy, sample);
-    return done(memory, waits ? waitingDraft(sample) : ramp(policy, breaker, sample, law));
+    const shed = unprovenPart(policy, sample);
+    const draft =
+      shed === null ? ramp(policy, breaker, sample, law) : shedDraft(policy, breaker, sample, shed);
+    return done(memory, draft);
   }
   return done(memory, lawDraft(sample, law));
 }
