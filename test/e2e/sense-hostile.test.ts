@@ -1,0 +1,182 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+import { prometheus, scrape } from '../../src/policy/author.js';
+import { policySchema } from '../../src/policy/schema.js';
+import type { Missing } from '../../src/sense/readings.js';
+import type { Seen } from '../../src/sense/source.js';
+import { createSource, type SourcedSignal } from '../../src/sense/sources.js';
+import { type HostileServer, type Hostility, startHostile } from '../support/hostile-server.js';
+
+/** Where the deadline is what is tested; the others need only be quick enough on a busy machine. */
+const SHORT_MS = 400;
+const TOKEN = 'tok-3n-hunter2';
+
+let server: HostileServer;
+let elsewhere: HostileServer;
+let logged = '';
+const log = pino(
+  new Writable({
+    write(chunk, _encoding, done) {
+      logged += chunk;
+      done();
+    },
+  }),
+);
+const ending: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  elsewhere = await startHostile();
+  server = await startHostile(`${elsewhere.url}/metrics`);
+});
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+  server.mode = 'none';
+  server.body = '';
+  server.contentType = 'text/plain';
+  server.seen.length = 0;
+});
+afterAll(() => {
+  server.close();
+  elsewhere.close();
+});
+
+const secret = {
+  token: { env: 'TOKEN' },
+  headers: { 'X-Scope-OrgID': 'team-a', 'X-Api-Key': { env: 'API_KEY' } },
+};
+
+const KINDS = {
+  prometheus: (deadlineMs: number) =>
+    prometheus('sum(x)', { url: server.url, ...secret, deadlineMs }),
+  scrape: (deadlineMs: number) => scrape.gauge(server.url, 'x', { ...secret, deadlineMs }),
+} as const;
+
+/** What each of them takes for a good answer, and says 7 of. */
+const GOOD = {
+  prometheus: () =>
+    JSON.stringify({
+      status: 'success',
+      data: { resultType: 'vector', result: [{ metric: {}, value: [1_700_000_000, '7'] }] },
+    }),
+  scrape: () => '# TYPE x gauge\nx 7\n',
+};
+
+function source(kind: keyof typeof KINDS, deadlineMs = 1000) {
+  const limiter = { name: 'checkout', rate: 1, capacity: 1 };
+  const { signals } = policySchema.parse({ limiter, signals: { s: KINDS[kind](deadlineMs) } });
+  const signal = signals.s as SourcedSignal;
+  const env = { TOKEN, API_KEY: 'key-hunter2' };
+  const made = createSource(signal, { env, clock: systemClock, log });
+  ending.push(() => made.close());
+  return async (): Promise<Seen | Missing> => (await made.look([signal])).get(signal)!;
+}
+
+const CASES: [Hostility, Missing['reason'], RegExp][] = [
+  ['hang', 'timeout', /no answer within 400 ms/],
+  ['slowloris', 'timeout', /no answer within 400 ms/],
+  ['drop', 'unreachable', /hang up|ECONNRESET/],
+  ['drop-midway', 'unreachable', /aborted|ECONNRESET|terminated/],
+  ['500', 'error', /500: it is in trouble itself/],
+  ['503', 'error', /503/],
+  ['401', 'error', /401: it wants other credentials/],
+  ['large', 'error', /larger than 10 MB/],
+  ['announced-large', 'error', /larger than 10 MB/],
+  ['redirect-loop', 'error', /redirects more than 3 times/],
+  ['redirect-away', 'error', /redirects to http:\/\/127\.0\.0\.1:\d+, which is not followed/],
+  ['invalid-utf8', 'error', /not UTF-8/],
+  ['gzip', 'error', /answers in gzip/],
+  ['html', 'error', /not that of a Prometheus API|text\/html/],
+];
+
+describe.each(['prometheus', 'scrape'] as const)('%s', (kind) => {
+  test.each(CASES)(
+    'C58: %s is missing (%s), within the deadline, without secrets',
+    async (mode, reason, detail) => {
+      server.mode = mode;
+      const seen = (await source(kind)()) as Missing;
+      expect(seen).toMatchObject({ kind: 'missing', reason });
+      expect(seen.detail).toMatch(detail);
+      expect(seen.detail).not.toMatch(/hunter2/);
+      expect(elsewhere.seen).toEqual([]);
+    },
+  );
+
+  test('credentials and tenant go with each request, and follow a redirect within the origin', async () => {
+    server.mode = 'redirect-within';
+    server.body = GOOD[kind]();
+    expect(await source(kind)()).toMatchObject({ kind: 'value', value: 7 });
+    expect(server.seen.length).toBeGreaterThanOrEqual(2);
+    for (const { headers } of server.seen) {
+      expect(headers).toMatchObject({
+        authorization: `Bearer ${TOKEN}`,
+        'x-scope-orgid': 'team-a',
+        'x-api-key': 'key-hunter2',
+      });
+    }
+  });
+
+  test('after failures it is left alone for a while, and the log says of whom, without secrets', async () => {
+    server.mode = '500';
+    const look = source(kind);
+    await expect.poll(look, { timeout: 10_000 }).toMatchObject({ reason: 'breaker_open' });
+    const asked = server.seen.length;
+    await look();
+    expect(server.seen.length).toBe(asked);
+    expect(logged).toContain('does not answer (500');
+    expect(logged).not.toMatch(/hunter2/);
+  });
+
+  test('a look that hangs ends on close', async () => {
+    server.mode = 'hang';
+    const look = source(kind);
+    const hanging = look();
+    for (const end of ending.splice(0)) await end();
+    expect(await hanging).toMatchObject({ kind: 'missing' });
+  });
+});
+
+const answer = (result: unknown, more: object = {}) =>
+  JSON.stringify({ status: 'success', data: { resultType: 'vector', result }, ...more });
+
+test.each([
+  ['no JSON', '{"status":"succ', /not that of a Prometheus API/],
+  ['null', 'null', /not that of a Prometheus API/],
+  ['a number for a text', answer([{ metric: {}, value: [1, 7] }]), /not the form of the API/],
+  ['no value', answer([{ metric: {} }]), /histograms, not numbers/],
+  ['an error with 200', '{"status":"error","error":"storage is gone"}', /says: storage is gone/],
+  ['a result that is no list', answer({ 0: 1 }), /not the form of the API/],
+  ['no number', answer([{ metric: {}, value: [1, 'seven'] }]), /NaN|made of nothing/],
+])('prometheus, lies: %s', async (_what, body, detail) => {
+  server.body = body;
+  const seen = (await source('prometheus')()) as Missing;
+  expect(seen.kind).toBe('missing');
+  expect(seen.detail).toMatch(detail);
+});
+
+test('an answer that warns of not being whole is no answer', async () => {
+  const series = [{ metric: {}, value: [1, '7'] }];
+  server.body = answer(series, { warnings: ['store eu-1 is unreachable'] });
+  expect(await source('prometheus')()).toMatchObject({
+    kind: 'missing',
+    reason: 'partial',
+    detail: expect.stringContaining('store eu-1'),
+  });
+});
+
+test.each([
+  ['no metrics', 'Welcome!\n', /no metric|no value/],
+  ['no number', 'x seven\n', /no value/],
+  ['labels that are none', 'x{a=1} 7\n', /labels that are none/],
+  ['an unclosed brace', 'x{a="1" 7\n', /no metric/],
+  ['NaN', 'x NaN\n', /NaN/],
+  ['infinity', 'x +Inf\n', /Infinity/],
+  ['below zero', 'x -3\n', /-3/],
+  ['a counter', '# TYPE x counter\nx 7\n', /is a counter/],
+])('scrape, lies: %s', async (_what, body, detail) => {
+  server.body = body;
+  const seen = (await source('scrape')()) as Missing;
+  expect(seen.kind).toBe('missing');
+  expect(seen.detail).toMatch(detail);
+});
