@@ -2,11 +2,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { limiterKeys } from '../redis/keys.js';
 import { MINUTE_MS } from '../redis/top-fields.js';
+import { mergeMinutes, type TopSubject, type TopWindow, topOf } from '../report/top-window.js';
 import { parseCount } from './options.js';
 import type { CliIo } from './output.js';
 import { findLimiter, type Session, withRedis } from './session.js';
 import { clean, clockTime, number, span } from './text.js';
-import { mergeMinutes, type TopSubject, type TopWindow, topOf } from './top-window.js';
 
 interface TopFlags {
   over: number;

@@ -1,4 +1,4 @@
-/** Minutes of top subjects merged into one window, with the error of each number. Pure. Stage: cli. */
+/** Minutes of top subjects merged into one window, with the error of each number. Pure. Stage: report. */
 import { createHeavy, type Heavy, heaviest, mergeHeavy } from '../enforce/heavy-hitters.js';
 import { decodeSubject } from '../redis/keys.js';
 import { readTopField, TOP_FIELD, type TopKind } from '../redis/top-fields.js';

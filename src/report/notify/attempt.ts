@@ -1,0 +1,106 @@
+/** One attempt to send one alert to one destination, bounded in time and bytes: sent, or why not and whether to try again. Stage: report. */
+import { type Alert, plain } from './alert.js';
+import { sendMail } from './email.js';
+import { type Message, type Target, TEMPLATES } from './templates.js';
+
+export type Outcome =
+  | { status: 'sent' }
+  /** `retryAfterMs`: it said so itself; null: trying again mends nothing. */
+  | { status: 'failed'; why: string; retry: boolean; retryAfterMs?: number };
+
+export interface AttemptOptions {
+  alert: Alert;
+  target: Target;
+  secrets: readonly string[];
+  id: string;
+  nowMs: number;
+  deadlineMs: number;
+}
+
+const LARGEST_ANSWER = 10_000;
+
+/** Never rejects, and its `why` holds no secret. */
+export async function attempt(options: AttemptOptions): Promise<Outcome> {
+  const { alert, target, secrets, id, nowMs, deadlineMs } = options;
+  try {
+    if (target.to === 'email') {
+      await sendMail(alert, target, id, deadlineMs);
+      return { status: 'sent' };
+    }
+    const template = TEMPLATES[target.to];
+    const message = template.message(alert, target, id, nowMs);
+    const outcome = await post(message, deadlineMs, template.refusal);
+    return outcome.status === 'sent' ? outcome : { ...outcome, why: hide(outcome.why, secrets) };
+  } catch (error) {
+    const { permanent } = error as { permanent?: boolean };
+    return { status: 'failed', why: hide(reasonOf(error), secrets), retry: permanent !== true };
+  }
+}
+
+async function post(
+  message: Message,
+  deadlineMs: number,
+  refusal: ((text: string) => string | null) | undefined,
+): Promise<Outcome> {
+  const response = await fetch(message.url, {
+    method: 'POST',
+    headers: { 'user-agent': 'flyball-daemon', ...message.headers },
+    body: message.body,
+    // Elsewhere may be anybody: what is sent is meant for this address.
+    redirect: 'manual',
+    signal: AbortSignal.timeout(deadlineMs),
+  });
+  const text = await firstOf(response);
+  if (response.status >= 200 && response.status < 300) {
+    const why = refusal?.(text) ?? null;
+    return why === null ? { status: 'sent' } : { status: 'failed', why, retry: false };
+  }
+  const { status } = response;
+  const said = text === '' ? '' : `: ${plain(text).slice(0, 120)}`;
+  const retry = status === 429 || status === 408 || status >= 500;
+  const after = retryAfterMs(response.headers.get('retry-after'));
+  return {
+    status: 'failed',
+    why: `${status}${hint(status)}${said}`,
+    retry,
+    ...(after === undefined ? {} : { retryAfterMs: after }),
+  };
+}
+
+function hint(status: number): string {
+  if (status >= 300 && status < 400) return ' (it redirects: give the address itself)';
+  if (status === 401 || status === 403) return ' (it refuses these credentials)';
+  if (status === 404 || status === 410)
+    return ' (nothing is at this address: was the hook deleted?)';
+  return '';
+}
+
+/** What is longer is not read. */
+async function firstOf(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of response.body ?? []) {
+    parts.push(part as Uint8Array);
+    size += (part as Uint8Array).length;
+    if (size >= LARGEST_ANSWER) break;
+  }
+  return Buffer.concat(parts).toString('utf8').slice(0, LARGEST_ANSWER);
+}
+
+function retryAfterMs(header: string | null): number | undefined {
+  const seconds = Number(header ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) * 1000 : undefined;
+}
+
+function reasonOf(error: unknown): string {
+  const { name = '', message = '', cause } = error as Error & { cause?: { code?: string } };
+  if (name === 'TimeoutError') return 'no answer in time';
+  const code = cause?.code ?? (error as { code?: string }).code;
+  return plain(code === undefined ? message || 'unknown error' : `${code}: ${message}`);
+}
+
+function hide(text: string, secrets: readonly string[]): string {
+  let shown = text;
+  for (const secret of secrets) shown = shown.replaceAll(secret, '***');
+  return shown;
+}

@@ -1,0 +1,76 @@
+/** A policy's destination with its secrets taken from the environment, or what is wrong with it. Stage: report. */
+import type { Destination } from '../../policy/notify-schema.js';
+import type { Target } from './templates.js';
+
+export type Resolved =
+  | { target: Target /** Shown in its place: never a secret. */; name: string; secrets: string[] }
+  | { fault: string; name: string };
+
+type Ref = string | { env: string };
+
+/** The name is the kind and the variable its address is in: `slack (SLACK_URL)`. */
+export function resolveTarget(destination: Destination, env: NodeJS.ProcessEnv): Resolved {
+  const name = nameOf(destination);
+  const secrets: string[] = [];
+  let fault: string | undefined;
+  const take = (ref: Ref | undefined, secret: boolean): string | undefined => {
+    if (ref === undefined) return undefined;
+    const value = typeof ref === 'string' ? ref : env[ref.env]?.trim();
+    if (value === undefined || value === '') {
+      fault ??= `the environment variable ${(ref as { env: string }).env} is not set where the daemon runs`;
+      return undefined;
+    }
+    if (secret) secrets.push(value);
+    return value;
+  };
+  const target: Target = { to: destination.to, url: '' };
+  switch (destination.to) {
+    case 'email':
+      target.url = take(destination.smtp, typeof destination.smtp !== 'string') ?? '';
+      target.from = destination.from;
+      target.recipients = destination.recipients;
+      break;
+    case 'pagerduty':
+      target.url = take(destination.url, false) ?? '';
+      put('token', take(destination.routingKey, true));
+      break;
+    case 'alertmanager':
+      target.url = take(destination.url, false) ?? '';
+      put('token', take(destination.token, true));
+      break;
+    case 'webhook':
+    case 'feishu':
+    case 'dingtalk':
+      target.url = take(destination.url, typeof destination.url !== 'string') ?? '';
+      put('secret', take(destination.secret, true));
+      break;
+    default:
+      target.url = take(destination.url, true) ?? '';
+  }
+  function put(field: 'token' | 'secret', value: string | undefined): void {
+    if (value !== undefined) target[field] = value;
+  }
+  fault ??= addressFault(destination, target.url);
+  return fault === undefined ? { target, name, secrets } : { fault, name };
+}
+
+/** The address is not repeated: it may be a secret. */
+function addressFault(destination: Destination, url: string): string | undefined {
+  if (destination.to === 'pagerduty' && url === '') return undefined;
+  const mail = destination.to === 'email';
+  const form = mail ? /^smtps?:\/\/[^/\s]+/ : /^https?:\/\/[^/\s]+/;
+  if (form.test(url) && URL.canParse(url)) return undefined;
+  return `its address is none of the form ${mail ? 'smtp://user:password@host:587' : 'https://host/path'}`;
+}
+
+export function nameOf(destination: Destination): string {
+  const ref: Ref | undefined =
+    destination.to === 'email'
+      ? destination.smtp
+      : destination.to === 'pagerduty'
+        ? destination.routingKey
+        : destination.url;
+  const where =
+    typeof ref === 'string' ? (URL.canParse(ref) ? new URL(ref).host : 'address') : ref.env;
+  return `${destination.to} (${where})`;
+}

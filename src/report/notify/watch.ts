@@ -1,0 +1,142 @@
+/** One limiter's turn as alerts: pure, so that what is told can be tested without anything that sends. Stage: report. */
+import type { AlertKind } from '../../policy/notify-schema.js';
+import { type Alert, severityOf } from './alert.js';
+import { type Condition, type Patience, QUIET, turnCondition } from './condition.js';
+import { farAboveUsual, learnUsual, NOTHING_USUAL, type Usual } from './usual.js';
+import { EVENTS, type WordsFor, words } from './words.js';
+
+/** What a turn of the leader knows. Times are wall ms of Redis. */
+export interface WatchFacts {
+  limiter: string;
+  owner: string | null;
+  /** The daemon that sees it. */
+  daemon: string;
+  nowMs: number;
+  state: 'closed' | 'open' | 'half-open' | 'recovering';
+  rate: number;
+  inFlightMax: number;
+  revision: number;
+  /** Of the newest change: who made it, why, in a sentence; null: not known. */
+  change: { revision: number; who: string; reason: string; sentence: string } | null;
+  /** When a person's hold ends by itself; null: there is none, or it does not. */
+  holdEndsMs: number | null;
+  heldBy: string;
+  atFloorTicks: number;
+  /** By name: is it lost, and why; null: nothing new was read, which says neither. */
+  signals: Record<string, { lost: boolean | null; why: string }>;
+  /** Of this tick; null: nothing was heard. */
+  traffic: {
+    offered: number;
+    denied: number;
+    /** Decisions without Redis, and those slower than 5 ms. */
+    fallback: number;
+    slow: number;
+  } | null;
+}
+
+export interface WatchMemory {
+  /** By key of the alert. */
+  conditions: Record<string, Condition>;
+  usual: Usual;
+  /** Of the last turn, to see a trip that follows a trip. */
+  state: WatchFacts['state'] | null;
+  /** End of the hold that was announced. */
+  announcedMs: number;
+  /** Of the newest change that was looked at; null: none yet. */
+  revision: number | null;
+}
+
+export function startWatch(): WatchMemory {
+  return { conditions: {}, usual: NOTHING_USUAL, state: null, announcedMs: 0, revision: null };
+}
+
+/** Goes on from what another daemon has told: those keys are firing. */
+export function resumeWatch(keys: readonly string[]): WatchMemory {
+  const firing = { firing: true, otherSinceMs: null };
+  return { ...startWatch(), conditions: Object.fromEntries(keys.map((key) => [key, firing])) };
+}
+
+/** So many ticks at the least that the bounds allow are told. */
+const AT_FLOOR_TICKS = 10;
+/** Shares of the decisions above which a fallback, or slowness (its p99 is above 5 ms), is told. */
+const SHARE = 0.01;
+/** Fewer decisions in a tick prove no share. */
+const LEAST_DECISIONS = 20;
+/** A hold's end is announced so long before. */
+export const ANNOUNCE_MS = 5 * 60_000;
+
+const AT_ONCE: Patience = { afterMs: 0, overMs: 0 };
+const STEADY: Patience = { afterMs: 0, overMs: 60_000 };
+const LASTING: Patience = { afterMs: 30_000, overMs: 60_000 };
+const LONG: Patience = { afterMs: 60_000, overMs: 120_000 };
+
+export function watch(
+  before: WatchMemory,
+  facts: WatchFacts,
+): { memory: WatchMemory; alerts: Alert[] } {
+  const { limiter, nowMs, traffic } = facts;
+  const alerts: Alert[] = [];
+  const conditions: Record<string, Condition> = {};
+
+  function tell(kind: AlertKind, key: string, state: Alert['state'], of: WordsFor): void {
+    const severity = state === 'resolved' ? 'info' : severityOf(kind);
+    const { owner } = facts;
+    alerts.push({ key, kind, severity, state, limiter, owner, atMs: nowMs, ...words(kind, of) });
+  }
+
+  function look(kind: AlertKind, about: string, holds: boolean | null, patience: Patience): void {
+    const key = about === '' ? `${limiter}/${kind}` : `${limiter}/${kind}/${about}`;
+    const was = before.conditions[key] ?? QUIET;
+    const { condition, turned } = turnCondition(was, holds, nowMs, patience);
+    if (condition !== QUIET && (condition.firing || condition.otherSinceMs !== null)) {
+      conditions[key] = condition;
+    }
+    if (turned !== null) {
+      tell(kind, key, turned === 'fired' ? 'firing' : 'resolved', { facts, about });
+    }
+  }
+
+  const again = before.state === 'half-open' || before.state === 'recovering';
+  look('trip', '', facts.state !== 'closed', AT_ONCE);
+  if (facts.state === 'open' && again && before.conditions[`${limiter}/trip`]?.firing) {
+    tell('retrip', `${limiter}/trip`, 'firing', { facts, about: '' });
+  }
+
+  look('at_floor', '', facts.atFloorTicks > AT_FLOOR_TICKS, STEADY);
+  for (const [name, { lost }] of Object.entries(facts.signals)) {
+    look('signal_lost', name, lost, LASTING);
+  }
+
+  let { usual } = before;
+  const enough = traffic !== null && traffic.offered >= LEAST_DECISIONS;
+  const denied = enough ? traffic.denied / traffic.offered : null;
+  // While the breaker is open nearly all is denied: that is told as the trip.
+  const comparable = denied !== null && facts.state === 'closed';
+  look('denied', '', comparable ? farAboveUsual(usual, denied) : null, LONG);
+  if (comparable) usual = learnUsual(usual, denied);
+  look('fallback', '', enough ? traffic.fallback > SHARE * traffic.offered : null, STEADY);
+  look('slow_decisions', '', enough ? traffic.slow > SHARE * traffic.offered : null, LASTING);
+
+  let { announcedMs } = before;
+  const endsMs = facts.holdEndsMs;
+  if (
+    endsMs !== null &&
+    endsMs > nowMs &&
+    endsMs - nowMs <= ANNOUNCE_MS &&
+    announcedMs !== endsMs
+  ) {
+    announcedMs = endsMs;
+    const key = `${limiter}/hold_ending/${Math.round(endsMs / 1000)}`;
+    tell('hold_ending', key, 'event', { facts, about: '' });
+  }
+  const { change } = facts;
+  const event = change === null ? undefined : EVENTS[change.reason];
+  // What stood when the watch began was told by whoever watched then.
+  const news = change !== null && before.revision !== null && change.revision !== before.revision;
+  if (news && event !== undefined) {
+    tell(event, `${limiter}/${event}/${change.revision}`, 'event', { facts, about: '' });
+  }
+  const revision = change?.revision ?? before.revision ?? facts.revision;
+  const memory = { conditions, usual, state: facts.state, announcedMs, revision };
+  return { memory, alerts };
+}
