@@ -54,20 +54,28 @@ export {
 export {
   adaptive,
   aimd,
+  alertmanager,
   custom,
   definePolicy,
+  dingtalk,
   downstream,
+  email,
   env,
+  feishu,
   fixed,
   mysql,
+  pagerduty,
   pi,
   postgres,
   prometheus,
   scrape,
+  slack,
   step,
   telemetry,
   upstream,
   upstreamErrors,
+  webhook,
+  wecom,
 } from './policy/author.js';
 export type { Priority } from './redis/calls.js';
 export type { LimiterState, Mode } from './redis/params.js';

@@ -19,6 +19,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['backtest'], load: () => import('./backtest.js') },
   { names: ['init'], load: () => import('./init.js') },
   { names: ['status'], load: () => import('./status.js') },
+  { names: ['signals'], load: () => import('./signals.js') },
   { names: ['tail'], load: () => import('./tail.js') },
   { names: ['top'], load: () => import('./top.js') },
   { names: ['audit'], load: () => import('./audit.js') },
@@ -32,6 +33,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['trip', 'reset'], load: () => import('./trip.js') },
   { names: ['subject'], load: () => import('./subject.js') },
   { names: ['functions'], load: () => import('./functions.js') },
+  { names: ['notify'], load: () => import('./notify.js') },
   { names: ['doctor'], load: () => import('./doctor.js') },
 ];
 

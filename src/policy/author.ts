@@ -9,6 +9,16 @@ export {
   telemetry,
   upstreamErrors,
 } from './builders.js';
+export {
+  alertmanager,
+  dingtalk,
+  email,
+  feishu,
+  pagerduty,
+  slack,
+  webhook,
+  wecom,
+} from './builders-notify.js';
 export { custom, mysql, postgres, prometheus, scrape } from './builders-sources.js';
 export { definePolicy } from './define.js';
 export { downstream } from './downstream.js';

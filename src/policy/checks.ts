@@ -1,6 +1,7 @@
 /** What no single field can tell: the checks between fields of a policy, each run on what is there. Stage: policy. */
 import { checkBreaker } from './checks-breaker.js';
 import { checkConfirm } from './checks-confirm.js';
+import { checkNotify } from './checks-notify.js';
 import { checkRollout } from './checks-rollout.js';
 import { checkObjectives } from './checks-signals.js';
 import { checkSources } from './checks-sources.js';
@@ -26,6 +27,7 @@ export function crossChecks(draft: Draft, raw: unknown): FieldFault[] {
   checkWhenLost(draft, report);
   checkWindows(draft, report);
   checkSources(draft, report);
+  checkNotify(draft, report);
   return faults;
 }
 

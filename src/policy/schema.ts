@@ -4,6 +4,7 @@ import { breakerSchema } from './breaker-schema.js';
 import { cap, capacity, factor, rate } from './fields.js';
 import { limiterSchema } from './limiter-schema.js';
 import { signalSchema } from './signals-schema.js';
+import { notifySchema } from './notify-schema.js';
 import { tuneSchema } from './tune-schema.js';
 import { level, number, ratio, time } from './units.js';
 import { profileSchema, windowSchema } from './windows-schema.js';
@@ -143,8 +144,10 @@ export const policySchema = z.strictObject({
   schedule: z.array(windowSchema).max(64, 'are more than 64 windows.').optional(),
   /** Self-tuning from history. Default: none by itself. */
   tune: tuneSchema.optional(),
-  /** Who answers for it; shown, not used. */
+  /** Who answers for it: shown, and named in each alert. */
   owner: z.string().optional(),
+  /** Where its alerts go. Default: nowhere but the log. */
+  notify: notifySchema.optional(),
 });
 
 /** What an author writes. */

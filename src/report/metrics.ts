@@ -168,6 +168,16 @@ export function createMetrics(daemonName: string) {
       'How far that clock is ahead of the daemon, measured each minute.',
       ['of'],
     ),
+    alerts: counter('daemon_alerts_total', 'Alerts told by this daemon.', [
+      'limiter',
+      'kind',
+      'state',
+    ]),
+    notifications: counter(
+      'daemon_notifications_total',
+      'Messages to destinations of alerts, by how they ended.',
+      ['to', 'outcome'],
+    ),
     daemons: gauge('daemon_fleet_daemons', 'Daemons that live, as this one was told.', []),
     redisUp: gauge('daemon_redis_up', '1 when the last turn reached Redis.', []),
     info: gauge('daemon_info', 'Always 1; labels say which daemon this is.', ['name', 'version']),

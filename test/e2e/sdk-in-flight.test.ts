@@ -189,7 +189,7 @@ test('while others hold what is its due, a process asks again soon by itself', a
   const link = { up: true, within: <T>(_atMs: number, call: () => Promise<T>) => call() };
   const shares = createShares({
     redis: admin,
-    link: () => ({ ...link, ask() {}, close() {} }),
+    link: () => ({ ...link, ask() {}, answers: async () => true, close() {} }),
     finder: { keys, find: async () => keys },
     time: createRedisTime(),
     view: createInForceView(resolveOptions({ name })),
