@@ -36,38 +36,47 @@ export interface Circuit {
 
 /**
  * opossum is told of outcomes, it does not run the calls. So none of its ways to a wrong state is open: a probe that
- * never settles, a success of a call begun before the trip, a filtered error that counts as a success.
+ * never settles, a success of a call begun before the trip, a filtered error that counts as a success. And one that has
+ * closed is made anew: opossum's own window keeps the failures of before, so that the next single one would open it.
  */
 export function createCircuit(options: CircuitOptions, now: () => number): Circuit {
   const { openMs } = options;
-  const breaker = new CircuitBreaker(
-    async (good: boolean) => {
-      if (!good) throw new Error('failed');
-    },
-    {
-      timeout: false,
-      volumeThreshold: options.volumeThreshold,
-      errorThresholdPercentage: options.errorRatio * 100,
-      rollingCountTimeout: options.windowMs,
-      resetTimeout: openMs,
-      rollingPercentilesEnabled: false,
-      enableSnapshots: false,
-    },
-  );
+  let breaker = create();
+
   /** Opened since the start: tells results of before the last time. */
   let opened = 0;
   let openedMs = 0;
   let byFleet = false;
   let probing = false;
-  breaker.on('open', () => {
-    opened += 1;
-    openedMs = now();
-    probing = false;
-    if (!byFleet) options.onOpen();
-  });
-  breaker.on('close', () => {
-    probing = false;
-  });
+
+  function create(): CircuitBreaker<[boolean], void> {
+    const made = new CircuitBreaker(
+      async (good: boolean) => {
+        if (!good) throw new Error('failed');
+      },
+      {
+        timeout: false,
+        volumeThreshold: options.volumeThreshold,
+        errorThresholdPercentage: options.errorRatio * 100,
+        rollingCountTimeout: options.windowMs,
+        resetTimeout: openMs,
+        rollingPercentilesEnabled: false,
+        enableSnapshots: false,
+      },
+    );
+    made.on('open', () => {
+      opened += 1;
+      openedMs = now();
+      probing = false;
+      if (!byFleet) options.onOpen();
+    });
+    made.on('close', () => {
+      probing = false;
+      breaker = create();
+      made.shutdown();
+    });
+    return made;
+  }
 
   const state = (): CircuitState => {
     if (breaker.closed) return 'closed';
