@@ -2,6 +2,7 @@
 import type { Policy } from '../policy/schema.js';
 import { goodputOverload } from './goodput.js';
 import type { Sample } from './types.js';
+import { beyondMix, type WaitsFor, waitsFor } from './waiting.js';
 
 /**
  *   z = max over congestion signals of weight · ln(estimate ÷ setpoint)
@@ -15,20 +16,23 @@ export interface Overload {
   worst: string;
   value: number;
   setpoint: number;
+  /** ms for which the worst has missed its objective. */
+  missedMs: number;
   /** At least one congestion signal is fresh: only then may anything be raised. */
   fresh: boolean;
-  /** Signals of the objective without a usable value. */
-  missing: string[];
-  /** Near or past its setpoint, but not for its `sustain`: while nothing else is past its own, nothing moves. */
-  waiting?: { name: string; value: number; setpoint: number; missedMs: number; sustainMs: number };
+  /** Near or past its setpoint, but it does not count yet: while nothing else is past its own, nothing moves. */
+  waiting?: { name: string; value: number; setpoint: number; for: WaitsFor };
 }
+
+/** What counts failures is the breaker's business. */
+const FAILURES: readonly string[] = ['errorRatio', 'timeoutRatio', 'failuresInARow', 'errors'];
 
 /** Far under the setpoint is all the same; ln(0) must not be. */
 const FLOOR = 0.05;
 
 /**
- * Laws cut ahead of the setpoint. One with `sustain` must not be cut for before it has been missed for so long, so
- * from here on to the setpoint, and beyond it until then, it holds: neither a cut nor a raise.
+ * Laws cut ahead of the setpoint. One that waits (for its `sustain`, for a witness) must not be cut for before, so from
+ * here on to the setpoint, and beyond it until then, it holds: neither a cut nor a raise.
  */
 const NEAR = Math.log(0.7);
 
@@ -43,9 +47,11 @@ export function overloadOf(policy: Policy, sample: Sample): Overload {
 }
 
 function overloadNow(policy: Policy, sample: Sample): Overload {
-  const none: Overload = { z: 0, worst: '', value: 0, setpoint: 0, fresh: false, missing: [] };
+  const none: Overload = {
+    ...{ z: 0, worst: '', value: 0, setpoint: 0, missedMs: 0 },
+    fresh: false,
+  };
   let worst = { ...none, z: Number.NEGATIVE_INFINITY };
-  const missing: string[] = [];
   let fresh = false;
   let waiting: Overload['waiting'];
   for (const name in policy.objective) {
@@ -53,12 +59,7 @@ function overloadNow(policy: Policy, sample: Sample): Overload {
     const signal = policy.signals[name];
     const estimate = sample.signals[name];
     if (signal === undefined || estimate === undefined) continue;
-    const usable = estimate.value !== null && estimate.reason === undefined;
-    // No traffic is no evidence, but it is not a broken signal either.
-    if (!usable && estimate.reason !== 'no_traffic' && estimate.reason !== 'thin') {
-      missing.push(name);
-    }
-    if (signal.stat === 'errorRatio' || signal.stat === 'errors') continue;
+    if (FAILURES.includes(signal.stat)) continue;
     if (!estimate.fresh || estimate.value === null) continue;
     const setpoint = objective.below ?? objective.above;
     if (setpoint === undefined || !(setpoint > 0)) continue;
@@ -66,16 +67,18 @@ function overloadNow(policy: Policy, sample: Sample): Overload {
     const index = indexOf(signal, objective, value, setpoint, sample);
     if (index === null) continue;
     const { missedMs = 0 } = estimate;
-    if (missedMs < objective.sustain && index > NEAR) {
-      waiting ??= { name, value, setpoint, missedMs, sustainMs: objective.sustain };
+    const waits = index > NEAR ? waitsFor(policy, name, objective, sample) : null;
+    if (waits !== null) {
+      waiting ??= { name, value, setpoint, for: waits };
       continue;
     }
     fresh = true;
-    const z = objective.weight * index;
-    if (z > worst.z) worst = { ...none, z, worst: name, value, setpoint };
+    const beyond = index > NEAR ? beyondMix(policy, name, index, sample) : index;
+    const z = objective.weight * beyond;
+    if (z > worst.z) worst = { ...none, z, worst: name, value, setpoint, missedMs };
   }
-  if (waiting !== undefined && !(fresh && worst.z > 0)) return { ...none, missing, waiting };
-  return fresh ? { ...worst, fresh, missing } : { ...none, missing };
+  if (waiting !== undefined && !(fresh && worst.z > 0)) return { ...none, waiting };
+  return fresh ? { ...worst, fresh } : none;
 }
 
 function indexOf(

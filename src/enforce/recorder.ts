@@ -1,6 +1,7 @@
 /** Counts what a process did since the last flush, in numbers and typed arrays: no allocation a request. Stage: enforce. */
 import { FIELD } from '../redis/telemetry-fields.js';
 import { createLatencyBins } from './latency-bins.js';
+import { createRouteTimes } from './route-times.js';
 import { createNames, createTally, type Tally } from './tally.js';
 
 export type Outcome = 'ok' | 'failed' | 'timed_out' | 'cancelled';
@@ -12,6 +13,8 @@ export interface OutcomeInfo {
   upstream?: string;
   /** Time the request waited for a database connection. */
   dbWaitMs?: number;
+  /** The kind of request, by its pattern: `GET /orders/:id`. Middleware knows it. */
+  route?: string;
 }
 
 export interface Recorder {
@@ -65,6 +68,7 @@ export function createRecorder(): Recorder {
   const latency = createLatencyBins();
   const failedLatency = createLatencyBins();
   const dbWait = createLatencyBins();
+  const routes = createRouteTimes();
   const denied = createTally();
   const wouldDeny = createTally();
   const upstreams = createNames(createOutcomes);
@@ -114,6 +118,8 @@ export function createRecorder(): Recorder {
       const waitMs = info.dbWaitMs;
       if (typeof waitMs === 'number' && waitMs >= 0 && waitMs <= LONGEST_WAIT_MS)
         dbWait.add(waitMs);
+      const route = nameOf(info.route);
+      if (route !== undefined && latencyMs >= 0) routes.add(route, latencyMs);
     },
     drain(add) {
       const put = (field: string, n: number) => {
@@ -132,6 +138,10 @@ export function createRecorder(): Recorder {
       put(FIELD.latencySumUs, Math.round(latency.sumMs() * 1000));
       dbWait.each((bin, n) => add(FIELD.dbWait(bin), n));
       put(FIELD.dbWaitSumUs, Math.round(dbWait.sumMs() * 1000));
+      routes.each((route, count, sumMs) => {
+        add(FIELD.routeAnswers(route), count);
+        put(FIELD.routeSumUs(route), Math.round(sumMs * 1000));
+      });
       upstreams.each((upstream, of) => {
         put(FIELD.upstreamOk(upstream), of.ok);
         put(FIELD.upstreamFailed(upstream), of.failed);
@@ -146,7 +156,7 @@ export function createRecorder(): Recorder {
         });
       });
       offered = admitted = ok = failed = timedOut = cancelled = 0;
-      for (const each of [latency, failedLatency, dbWait]) each.clear();
+      for (const each of [latency, failedLatency, dbWait, routes]) each.clear();
       for (const each of [denied, wouldDeny, upstreams, generations]) each.clear();
       newestId = Number.NaN;
     },

@@ -1,16 +1,31 @@
 /** Log-spaced bins packed, counted and added up. Stage: estimate. */
-import type { PackedBins } from '../histogram.js';
+import { binValue, type PackedBins } from '../histogram.js';
 import { type Bins, MAX_BIN, MIN_BIN } from '../sense/readings.js';
+
+/** Counts by bin, empty between calls: a tick of a thousand limiters adds up many. */
+const sums = new Float64Array(MAX_BIN - MIN_BIN + 1);
+
+/** A reading's bins are asked for by several signals, and never change. */
+const packedOf = new WeakMap<Bins, PackedBins>();
 
 /** Only finite, positive counts: a bad bin is left out, never summed. */
 export function packBins(bins: Bins): PackedBins {
-  const packed: PackedBins = [];
-  for (const [bin, count] of Object.entries(bins)) {
-    if (count > 0 && count <= 1e12 && Number(bin) >= MIN_BIN && Number(bin) <= MAX_BIN) {
-      packed.push([Number(bin), count]);
-    }
+  const known = packedOf.get(bins);
+  if (known !== undefined) return known;
+  let low = MAX_BIN;
+  let high = MIN_BIN;
+  for (const key in bins) {
+    const bin = Number(key);
+    const count = bins[bin];
+    if (!(count !== undefined && count > 0 && count <= 1e12)) continue;
+    if (!(bin >= MIN_BIN && bin <= MAX_BIN && Number.isInteger(bin))) continue;
+    sums[bin - MIN_BIN] = count;
+    if (bin < low) low = bin;
+    if (bin > high) high = bin;
   }
-  return packed.sort((a, b) => a[0] - b[0]);
+  const packed = drained(low, high);
+  packedOf.set(bins, packed);
+  return packed;
 }
 
 export function countOf(bins: PackedBins): number {
@@ -19,11 +34,42 @@ export function countOf(bins: PackedBins): number {
   return total;
 }
 
-/** Adds up frames of bins. */
-export function mergeBins(frames: readonly PackedBins[]): PackedBins {
-  const sums = new Map<number, number>();
-  for (const frame of frames) {
-    for (const [bin, count] of frame) sums.set(bin, (sums.get(bin) ?? 0) + count);
+/** Quantile (nearest rank) of all frames together; null of nothing. */
+export function quantileOfFrames(frames: readonly PackedBins[], q: number): number | null {
+  const [low, high, total] = added(frames);
+  const rank = Math.max(1, Math.ceil(q * total));
+  let seen = 0;
+  let found: number | null = null;
+  for (let bin = low; bin <= high; bin++) {
+    seen += sums[bin - MIN_BIN]!;
+    if (found === null && total > 0 && seen >= rank) found = bin;
   }
-  return [...sums].sort((a, b) => a[0] - b[0]);
+  sums.fill(0, low - MIN_BIN, Math.max(low, high + 1) - MIN_BIN);
+  return found === null ? null : binValue(found);
+}
+
+function added(frames: readonly PackedBins[]): [low: number, high: number, total: number] {
+  let low = MAX_BIN;
+  let high = MIN_BIN;
+  let total = 0;
+  for (const frame of frames) {
+    for (const [bin, count] of frame) {
+      sums[bin - MIN_BIN]! += count;
+      total += count;
+      if (bin < low) low = bin;
+      if (bin > high) high = bin;
+    }
+  }
+  return [low, high, total];
+}
+
+function drained(low: number, high: number): PackedBins {
+  const packed: PackedBins = [];
+  for (let bin = low; bin <= high; bin++) {
+    const count = sums[bin - MIN_BIN]!;
+    if (count === 0) continue;
+    packed.push([bin, count]);
+    sums[bin - MIN_BIN] = 0;
+  }
+  return packed;
 }

@@ -29,6 +29,17 @@ export function telemetryFault(reading: TelemetryReading): MissingReason | null 
   return null;
 }
 
+/** Ahead of the tick by more than this is a clock that goes wrong; a reading of so long ago tells nothing of now. */
+const AHEAD_MS = 5_000;
+const OLD_MS = 300_000;
+
+/** Why a reading that speaks of that moment cannot be used at this tick, or null. */
+export function momentFault(atMs: number, nowMs: number): MissingReason | null {
+  if (!Number.isFinite(atMs)) return 'not_finite';
+  if (atMs - nowMs > AHEAD_MS) return 'clock_skew';
+  return nowMs - atMs > OLD_MS ? 'stale' : null;
+}
+
 /** A value as a usable number, or why not. Every signal here is a time, a count or a ratio: never negative. */
 export function valueFault(reading: Reading): MissingReason | null {
   if (reading.kind === 'missing') return reading.reason;

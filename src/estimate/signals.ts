@@ -1,6 +1,7 @@
 /** One policy signal: what a reading adds to its window, and what the window says. Stage: estimate. */
+import { tripsOf } from '../decide/trips.js';
 import type { SignalEstimate } from '../decide/types.js';
-import { binValue } from '../histogram.js';
+import { binValue, type PackedBins } from '../histogram.js';
 import type { Policy, Signal } from '../policy/schema.js';
 import type { Bins, MissingReason, Reading, TelemetryReading } from '../sense/readings.js';
 import { countOf, packBins } from './bins.js';
@@ -9,9 +10,11 @@ import {
   type Frame,
   lowest,
   type Pooled,
+  pooledMean,
   pooledQuantile,
   pooledRatio,
   pushFrame,
+  steadied,
   summed,
 } from './window.js';
 
@@ -19,11 +22,12 @@ import {
 export const MIN_RATIO_ANSWERS = 10;
 export const MIN_LATENCY_ANSWERS = 10;
 const LATENCY_KEEP_MS = 60_000;
+const NUMBER_KEEP_MS = 600_000;
 const RATIO_ANSWERS = 200;
 const RATIO_KEEP_MS = 10_000;
 /** A standing queue is one that has not been empty for this long. */
 const WAITS_SPAN_MS = 3_000;
-export const COUNT_WINDOW_MS = 60_000;
+const COUNT_WINDOW_MS = 60_000;
 
 export interface SignalWindow {
   frames: Frame[];
@@ -31,9 +35,13 @@ export interface SignalWindow {
   seenMs: number;
   /** Usual time between readings: what "stale" is measured by. */
   everyMs: number;
+  /** The newest gaps between readings, of which that is the middle. */
+  gapsMs?: number[];
+  /** Without a frame: readings of this moment or before are no news. */
+  afterMs?: number;
   /** Why the last reading was not usable. */
   fault: MissingReason | null;
-  /** Moment (ms) since which its objective is missed, for one with `sustain`. */
+  /** Moment (ms) since which its objective is missed. */
   missedSinceMs?: number;
 }
 
@@ -41,13 +49,25 @@ export function emptyWindow(): SignalWindow {
   return { frames: [], seenMs: 0, everyMs: 1000, fault: 'not_started' };
 }
 
-/** Is the signal one of failures, not of congestion? Errors do not cut until they are nearly all. */
-export function isErrorSignal(signal: Signal): boolean {
-  return signal.stat === 'errorRatio' || signal.stat === 'errors';
+/** Is it a share of the answers? Then few answers prove nothing. */
+function isShare(signal: Signal): boolean {
+  const { stat } = signal;
+  return stat === 'errorRatio' || stat === 'timeoutRatio' || stat === 'slowRatio';
+}
+
+/** A number that some source gives, of which nobody knows how many observations stand behind it. */
+function isPlainNumber(signal: Signal): boolean {
+  if (signal.source === 'telemetry' || 'of' in signal || isShare(signal)) return false;
+  return signal.stat !== 'waiting';
 }
 
 /** What a tick's telemetry says of a signal; null when it says nothing. */
-export function telemetryFrame(signal: Signal, t: TelemetryReading): Frame | null {
+export function telemetryFrame(
+  signal: Signal,
+  t: TelemetryReading,
+  before: SignalWindow,
+  running: PackedBins = [],
+): Frame | null {
   const spanMs = t.toMs - t.fromMs;
   const at = { atMs: t.toMs, spanMs };
   if (signal.source !== 'telemetry') return null;
@@ -57,13 +77,24 @@ export function telemetryFrame(signal: Signal, t: TelemetryReading): Frame | nul
       const bins = packBins(signal.stat === 'latency' ? t.latency : t.dbWait);
       const sum = signal.stat === 'latency' ? t.latencySumMs : t.dbWaitSumMs;
       const count = countOf(bins);
-      if (signal.of !== 'mean') return { ...at, count, value: 0, bins };
+      const slow = signal.stat === 'latency' && running.length > 0 ? { running } : {};
+      if (signal.of !== 'mean') return { ...at, count, value: 0, bins, ...slow };
       const counted = count > 0 || signal.stat === 'dbWait' ? count : t.ok + t.failed;
       if (soundOrNull(sum) === null) return null;
-      return { ...at, count: counted, value: sum };
+      return { ...at, count: counted, value: sum, ...slow };
     }
-    case 'errorRatio':
-      return { ...at, count: t.ok + t.failed, value: t.failed };
+    case 'errorRatio': {
+      const { ok, failed } = ofUpstream(signal.upstream, t);
+      return { ...at, count: ok + failed, value: failed };
+    }
+    case 'timeoutRatio':
+      return { ...at, count: t.ok + t.failed, value: t.timedOut };
+    case 'slowRatio':
+      return { ...at, count: t.ok + t.failed, value: slowerThan(t, signal.over) };
+    case 'failuresInARow': {
+      const row = before.frames[before.frames.length - 1]?.value ?? 0;
+      return { ...at, count: t.ok + t.failed, value: t.ok > 0 ? 0 : row + t.failed };
+    }
     case 'errors':
       return { ...at, count: t.ok + t.failed, value: failuresOf(signal, t) };
     case 'poolWaiting':
@@ -91,6 +122,16 @@ export function failuresOf(
   return signal.code === undefined ? t.failed : (t.codes[signal.code] ?? 0);
 }
 
+function ofUpstream(upstream: string | undefined, t: TelemetryReading) {
+  if (upstream === undefined) return t;
+  return t.upstreams[upstream] ?? { ok: 0, failed: 0 };
+}
+
+/** Answers, good or bad, that took longer: by the value of their bin, so within 1 % of the time. */
+export function slowerThan(t: TelemetryReading, overMs: number): number {
+  return packBins(t.latency).reduce((sum, [bin, n]) => (binValue(bin) > overMs ? sum + n : sum), 0);
+}
+
 /**
  * Good answers that came within `withinMs`, from the bins (a bin's own value decides, so within 1 % of the time).
  * Failures whose time is not told apart (an older SDK) count as quick ones, so that too few are called good.
@@ -108,7 +149,7 @@ export function readyFrame(signal: Signal, reading: Reading, window: SignalWindo
   if (valueFault(reading) !== null || reading.kind === 'missing') return null;
   const last = window.frames[window.frames.length - 1];
   const spanMs = last === undefined ? window.everyMs : Math.max(0, reading.atMs - last.atMs);
-  const weighs = signal.stat === 'errorRatio' || ('of' in signal && signal.of === 'mean');
+  const weighs = isShare(signal) || ('of' in signal && signal.of === 'mean');
   const value = weighs ? reading.value * reading.count : reading.value;
   return { atMs: reading.atMs, spanMs, count: reading.count, value };
 }
@@ -116,24 +157,32 @@ export function readyFrame(signal: Signal, reading: Reading, window: SignalWindo
 /** Adds a frame if it is newer than what is there; a repeated one adds nothing. */
 export function addFrame(window: SignalWindow, frame: Frame, nowMs: number, keepMs: number) {
   const last = window.frames[window.frames.length - 1];
-  if (last !== undefined && frame.atMs <= last.atMs && last.atMs - frame.atMs < 3_600_000) {
+  if (frame.atMs <= (last?.atMs ?? window.afterMs ?? Number.NEGATIVE_INFINITY)) {
     return { window, added: false };
   }
   const gap = last === undefined ? frame.spanMs : frame.atMs - last.atMs;
-  const everyMs = Math.min(60_000, Math.max(250, 0.7 * window.everyMs + 0.3 * Math.abs(gap)));
+  // The middle of the last gaps: one long silence does not make long silences usual.
+  const gapsMs = [...(window.gapsMs ?? []), clampGap(gap)].slice(-5);
+  const everyMs = [...gapsMs].sort((a, b) => a - b)[gapsMs.length >> 1]!;
   const frames = pushFrame(window.frames, frame, keepMs);
-  return { window: { ...window, frames, seenMs: nowMs, everyMs, fault: null }, added: true };
+  return {
+    window: { ...window, frames, seenMs: nowMs, everyMs, gapsMs, fault: null },
+    added: true,
+  };
+}
+
+function clampGap(gapMs: number): number {
+  return Math.min(600_000, Math.max(250, Math.abs(gapMs)));
 }
 
 export function keepMsOf(policy: Policy, name: string, signal: Signal): number {
-  if (signal.stat === 'errorRatio') return RATIO_KEEP_MS;
+  if (isShare(signal)) return RATIO_KEEP_MS;
   if (signal.stat === 'errors') return countWindowMs(policy, name);
-  return LATENCY_KEEP_MS;
+  return isPlainNumber(signal) ? NUMBER_KEEP_MS : LATENCY_KEEP_MS;
 }
 
-export function countWindowMs(policy: Policy, name: string): number {
-  const breaker = policy.breaker;
-  return breaker?.on === name && breaker.per !== undefined ? breaker.per : COUNT_WINDOW_MS;
+function countWindowMs(policy: Policy, name: string): number {
+  return tripsOf(policy).find(({ on }) => on === name)?.perMs ?? COUNT_WINDOW_MS;
 }
 
 /** The signal's number now, with its age; `fresh` only when a new reading came in this tick and is not thin. */
@@ -153,11 +202,11 @@ export function signalEstimate(
   const silentMs = nowMs - window.seenMs;
   const { value, count } = statistic(policy, name, signal, window.frames);
   const thin =
-    signal.stat === 'latency' || signal.stat === 'dbWait'
-      ? count < MIN_LATENCY_ANSWERS
-      : signal.stat === 'errorRatio' && count < MIN_RATIO_ANSWERS;
+    ('of' in signal && count < MIN_LATENCY_ANSWERS) ||
+    (isShare(signal) && count < MIN_RATIO_ANSWERS) ||
+    (isPlainNumber(signal) && count === 0);
   const reason = faultOf(signal, window, silentMs, thin, count, value);
-  const known = value !== null && Number.isFinite(value) && !(thin && signal.stat === 'errorRatio');
+  const known = value !== null && Number.isFinite(value) && !(thin && isShare(signal));
   return {
     value: known ? round6(value) : null,
     fresh: added && reason === null && known,
@@ -177,11 +226,11 @@ function faultOf(
 ): SignalEstimate['reason'] | null {
   // One lost reading is not yet a lost signal: what was known stays known until it is stale.
   if (silentMs > staleAfterMs(window.everyMs)) return window.fault ?? 'stale';
-  const answered = signal.stat === 'latency' || signal.stat === 'errorRatio';
+  const answered = signal.stat === 'latency' || isShare(signal);
   const newest = window.frames[window.frames.length - 1];
-  if (answered && newest?.count === 0) return 'no_traffic';
+  if (answered && newest?.count === 0 && newest.running === undefined) return 'no_traffic';
   if (value === null) return count === 0 ? 'no_traffic' : 'no_data';
-  if (thin) return count === 0 ? 'no_traffic' : 'thin';
+  if (thin) return count === 0 && !isPlainNumber(signal) ? 'no_traffic' : 'thin';
   return null;
 }
 
@@ -195,9 +244,11 @@ function statistic(policy: Policy, name: string, signal: Signal, frames: Frame[]
     case 'latency':
     case 'dbWait':
       return signal.of === 'mean'
-        ? pooledRatio(frames, MIN_RATIO_ANSWERS)
+        ? pooledMean(frames, MIN_RATIO_ANSWERS)
         : pooledQuantile(frames, signal.of);
     case 'errorRatio':
+    case 'timeoutRatio':
+    case 'slowRatio':
       return pooledRatio(frames, RATIO_ANSWERS);
     case 'errors':
       return summed(frames, countWindowMs(policy, name));
@@ -205,6 +256,7 @@ function statistic(policy: Policy, name: string, signal: Signal, frames: Frame[]
     case 'waiting':
       return lowest(frames, WAITS_SPAN_MS);
     default: {
+      if (isPlainNumber(signal)) return steadied(frames);
       const newest = frames[frames.length - 1]!;
       return { value: newest.value, count: newest.count };
     }

@@ -1,6 +1,6 @@
-/** Rolling frames of one signal and what they say together: pooled quantile, mean, minimum, ratio, sum. Stage: estimate. */
-import { type PackedBins, quantileOfPacked } from '../histogram.js';
-import { mergeBins } from './bins.js';
+/** Rolling frames of one signal and what they say together: quantile, mean, minimum, ratio, sum, steadied. Stage: estimate. */
+import { binValue, type PackedBins } from '../histogram.js';
+import { countOf, quantileOfFrames } from './bins.js';
 
 /** What one reading said of one signal. */
 export interface Frame {
@@ -11,6 +11,8 @@ export interface Frame {
   /** A ready number, or for ratios and means the sum that `count` divides. */
   value: number;
   bins?: PackedBins;
+  /** Requests that were still running, by the least they had taken. */
+  running?: PackedBins;
 }
 
 /** Answers that a pooled quantile looks back over: a p99 of fewer is mostly noise. */
@@ -51,12 +53,36 @@ export function pooledQuantile(frames: readonly Frame[], q: number): Pooled {
   const together = quantileOf(pooled, q);
   const alone = newest.count > 0 ? quantileOf([newest], q) : null;
   const value = alone !== null && together !== null ? Math.min(alone, together) : together;
-  return { value, count };
+  const slow = slowRunning(newest, value);
+  if (slow.length === 0) return { value, count };
+  const beside = contemporaries(frames, slow);
+  const atLeast = quantileOfFrames([...binsOf(beside), slow], q);
+  return {
+    value: atLeast === null || (value !== null && value > atLeast) ? value : atLeast,
+    count: beside.reduce((sum, frame) => sum + frame.count, countOf(slow)),
+  };
+}
+
+/** Requests still running that have already taken longer than `value`: answers that will be at least as slow. */
+function slowRunning(newest: Frame, value: number | null): PackedBins {
+  const { running = [] } = newest;
+  return running.filter(([bin]) => binValue(bin) > (value ?? 0));
+}
+
+/** What was answered while the oldest of them ran: they are to be judged beside that, not beside what went before. */
+function contemporaries(frames: readonly Frame[], slow: PackedBins): Frame[] {
+  const newestMs = frames[frames.length - 1]!.atMs;
+  const oldestMs = binValue(slow[slow.length - 1]![0]);
+  return frames.filter((frame) => newestMs - frame.atMs < oldestMs);
+}
+
+function binsOf(frames: readonly Frame[]): PackedBins[] {
+  return frames.flatMap((frame) => (frame.bins === undefined ? [] : [frame.bins]));
 }
 
 function quantileOf(frames: readonly Frame[], q: number): number | null {
-  const bins = frames.flatMap((frame) => (frame.bins === undefined ? [] : [frame.bins]));
-  if (bins.length > 0) return quantileOfPacked(mergeBins(bins), q);
+  const bins = binsOf(frames);
+  if (bins.length > 0) return quantileOfFrames(bins, q);
   // Ready quantiles cannot be merged exactly: the mean of their logarithms, weighted by answers.
   let weight = 0;
   let sum = 0;
@@ -74,6 +100,59 @@ export function pooledRatio(frames: readonly Frame[], answers: number): Pooled {
   const count = pooled.reduce((sum, frame) => sum + frame.count, 0);
   const value = pooled.reduce((sum, frame) => sum + frame.value, 0);
   return { value: count > 0 ? value / count : null, count };
+}
+
+/** The mean of the last answers; with requests still running that have taken longer, the least that it will be. */
+export function pooledMean(frames: readonly Frame[], answers: number): Pooled {
+  const mean = pooledRatio(frames, answers);
+  const newest = frames[frames.length - 1];
+  const slow = newest === undefined ? [] : slowRunning(newest, mean.value);
+  if (slow.length === 0) return mean;
+  const beside = contemporaries(frames, slow);
+  let count = 0;
+  let sum = 0;
+  for (const frame of beside) {
+    count += frame.count;
+    sum += frame.value;
+  }
+  for (const [bin, n] of slow) {
+    count += n;
+    sum += n * binValue(bin);
+  }
+  return { value: Math.max(mean.value ?? 0, sum / count), count };
+}
+
+/** Readings of a plain number that a steadied one looks back over. */
+const STEADY_FRAMES = 5;
+/** Weight of the newest median of three. */
+const STEADY_WEIGHT = 0.7;
+/** Two first readings that differ by more than this factor do not agree: one of them is a slip. */
+const AGREE = 8;
+
+/**
+ * A plain number without a count behind it: the median of three, so that one absurd reading moves nothing, then a moving
+ * mean of these. `count` is 0 until two readings agree.
+ */
+export function steadied(frames: readonly Frame[]): Pooled {
+  const newest = frames[frames.length - 1];
+  const before = frames[frames.length - 2];
+  if (newest === undefined || before === undefined)
+    return { value: newest?.value ?? null, count: 0 };
+  if (frames.length === 2) {
+    const [low, high] = [newest.value, before.value].sort((a, b) => a - b) as [number, number];
+    const agree = high <= AGREE * low || high - low <= AGREE;
+    return { value: (low + high) / 2, count: agree ? newest.count : 0 };
+  }
+  let value: number | null = null;
+  for (let i = Math.max(2, frames.length - STEADY_FRAMES + 2); i < frames.length; i++) {
+    const median = middle(frames[i - 2]!.value, frames[i - 1]!.value, frames[i]!.value);
+    value = value === null ? median : value + STEADY_WEIGHT * (median - value);
+  }
+  return { value, count: newest.count };
+}
+
+function middle(a: number, b: number, c: number): number {
+  return Math.max(Math.min(a, b), Math.min(Math.max(a, b), c));
 }
 
 /** Lowest value of the last `spanMs`: a queue that empties in between is not a standing one. */

@@ -76,6 +76,10 @@ const OURS_IN: Record<string, Record<string, string>> = {
     min: 'above',
     window: 'sustain',
     for: 'sustain',
+    witness: 'confirm',
+    and: 'confirm',
+    whenmissing: 'onMissing',
+    onstale: 'onMissing',
   },
   breaker: {
     threshold: 'above',

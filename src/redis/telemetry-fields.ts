@@ -7,7 +7,7 @@
 export const TELEMETRY_TTL_MS = 120_000;
 
 export const FIELD = {
-  /** Flushes of any process; `p:<processId>` counts each process, `pr:<processId>` those that report completions. */
+  /** Flushes of any process, the last field that each writes; `p:<processId>` counts each process, `pr:<processId>` those that report completions. */
   flushes: 'n',
   process: (id: string) => `p:${id}`,
   reportingProcess: (id: string) => `pr:${id}`,
@@ -27,6 +27,9 @@ export const FIELD = {
   failedLatency: (bin: number) => `lf:${bin}`,
   dbWait: (bin: number) => `w:${bin}`,
   dbWaitSumUs: 'ws',
+  /** Answers by route, and the sum of their latencies in µs; from processes that have seen more than one. */
+  routeAnswers: (route: string) => `rn:${fieldPart(route)}`,
+  routeSumUs: (route: string) => `rs:${fieldPart(route)}`,
   /** Failures by error code; code and upstream pass `fieldPart`. */
   code: (code: string) => `c:${fieldPart(code)}`,
   upstreamOk: (upstream: string) => `uo:${fieldPart(upstream)}`,
@@ -38,6 +41,8 @@ export const FIELD = {
   inFlight: 'inf',
   /** Bin of the age of a process's oldest request; the reader takes the highest. */
   oldest: (bin: number) => `o:${bin}`,
+  /** Whole seconds that Redis's clock is ahead of the process's; sent by processes that are more than a second off. */
+  clockSkew: (seconds: number) => `k:${seconds}`,
   /** Outcomes by breaker generation. */
   generationOk: (generation: number) => `go:${generation}`,
   generationFailed: (generation: number) => `ge:${generation}`,

@@ -71,6 +71,8 @@ export interface TelemetryReading {
   latencySumMs: number;
   /** Of those, the ones of failures; a source that cannot tell leaves them out. */
   failedLatency?: Bins;
+  /** Answers and their time by route; only where services name more than one. */
+  routes?: Record<string, { n: number; sumMs: number }>;
   /** Failures by error code, and by upstream. */
   codes: Record<string, number>;
   upstreams: Record<string, { ok: number; failed: number; codes: Record<string, number> }>;
@@ -82,6 +84,10 @@ export interface TelemetryReading {
   /** In flight, fleet total at the last flush of each process, and the age of the oldest. */
   inFlight: number;
   oldestMs: number;
+  /** How far Redis's clock is ahead of that process's which is furthest off; only where one is off by over a second. */
+  clockSkewMs?: number;
+  /** Most of the processes are minutes off: then it is Redis's clock that is wrong, or all of theirs. */
+  clocksFar?: true;
   /** Outcomes whose generation is the newest seen: what the breaker may count. */
   generation: { id: number; ok: number; failed: number; codes: Record<string, number> } | null;
 }
@@ -95,4 +101,14 @@ export interface Readings {
    * number (a quantile from Prometheus, say); where both exist, this one is used.
    */
   signals: Record<string, Reading>;
+}
+
+/** By signal: what a source said beside its number, or why there is none. For people. */
+export function detailsOf({ signals }: Pick<Readings, 'signals'>): Record<string, string> {
+  const details: Record<string, string> = {};
+  for (const name in signals) {
+    const { detail } = signals[name]!;
+    if (detail !== undefined) details[name] = detail;
+  }
+  return details;
 }

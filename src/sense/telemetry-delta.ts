@@ -1,15 +1,24 @@
 /** Fields of telemetry seconds, as counts since the last look, → one telemetry reading. Pure. Stage: sense. */
 import { binValue } from '../histogram.js';
 import type { TelemetryReading } from './readings.js';
+import { SKEW_HOLD_MS } from './skew.js';
 
-/** What HGETALL gave of one second, by field. */
-export type SecondFields = Record<string, string>;
+/** What a second holds: fields and counts in turn, in the order of Redis. */
+export type SecondFields = readonly string[];
 
 /** Sums of one interval, before gauges are divided by the flushes that gave them. */
 export interface Delta {
   counts: Omit<
     Required<TelemetryReading>,
-    'kind' | 'fromMs' | 'toMs' | 'processes' | 'reporting' | 'poolWaiting' | 'inFlight'
+    | 'kind'
+    | 'fromMs'
+    | 'toMs'
+    | 'processes'
+    | 'reporting'
+    | 'poolWaiting'
+    | 'inFlight'
+    | 'clockSkewMs'
+    | 'clocksFar'
   >;
   /** Fields that grew. */
   grown: number;
@@ -17,6 +26,9 @@ export interface Delta {
   /** Processes that flushed, and those of them that report completions. */
   processes: Set<string>;
   reporting: Set<string>;
+  /** Of the process whose clock is furthest off: Redis's − its own, ms; and flushes of processes off by minutes. */
+  clockSkewMs: number;
+  farFlushes: number;
   inFlightSum: number;
   poolSum: number;
   poolFlushes: number;
@@ -43,6 +55,7 @@ export function emptyDelta(): Delta {
       failedLatency: {},
       codes: byName(),
       upstreams: byName(),
+      routes: byName(),
       dbWait: {},
       dbWaitSumMs: 0,
       oldestMs: 0,
@@ -52,6 +65,8 @@ export function emptyDelta(): Delta {
     flushes: 0,
     processes: new Set(),
     reporting: new Set(),
+    clockSkewMs: 0,
+    farFlushes: 0,
     inFlightSum: 0,
     poolSum: 0,
     poolFlushes: 0,
@@ -64,23 +79,78 @@ export function emptyDelta(): Delta {
  * Redis, an eviction) and began anew, so all it holds now is new.
  */
 export function addSecond(delta: Delta, before: SecondFields | undefined, now: SecondFields): void {
-  const value = (fields: SecondFields | undefined, field: string) => Number(fields?.[field] ?? 0);
-  const lost =
-    before !== undefined &&
-    Object.keys(before).some((field) => value(now, field) < value(before, field));
-  for (const [field, text] of Object.entries(now)) {
-    const count = Number(text) - (lost ? 0 : value(before, field));
-    if (!Number.isSafeInteger(count) || count < 0) delta.broken ??= field;
+  const since = before === undefined ? NOTHING : alongside(before, now);
+  for (let i = 0; i + 1 < now.length; i += 2) {
+    const earlier = since[i];
+    if (earlier === now[i + 1]) continue;
+    const count = Number(now[i + 1]) - Number(earlier ?? 0);
+    if (!Number.isSafeInteger(count) || count < 0) delta.broken ??= now[i];
     else if (count > 0) {
       delta.grown += 1;
-      addField(delta, field, count);
+      addField(delta, partsOf(now[i]!), count);
     }
   }
 }
 
-function addField(delta: Delta, field: string, count: number): void {
+const NOTHING: (string | undefined)[] = [];
+
+/** For each field of `now` its count of before, at the same place; of a second that was lost, nothing. */
+function alongside(before: SecondFields, now: SecondFields): (string | undefined)[] {
+  const counts: (string | undefined)[] = new Array(now.length);
+  let byName: Map<string, string> | null = null;
+  let met = 0;
+  for (let i = 0; i + 1 < now.length; i += 2) {
+    let earlier: string | undefined;
+    // Redis mostly keeps the order, and adds what is new at the end.
+    if (byName === null && (i >= before.length || before[i] === now[i])) earlier = before[i + 1];
+    else {
+      byName ??= pairsOf(before);
+      earlier = byName.get(now[i]!);
+    }
+    if (earlier === undefined) continue;
+    met += 1;
+    if (earlier !== now[i + 1] && Number(now[i + 1]) < Number(earlier)) return NOTHING;
+    counts[i] = earlier;
+  }
+  return met < before.length >> 1 ? NOTHING : counts;
+}
+
+function pairsOf(fields: SecondFields): Map<string, string> {
+  const pairs = new Map<string, string>();
+  for (let i = 0; i + 1 < fields.length; i += 2) pairs.set(fields[i]!, fields[i + 1]!);
+  return pairs;
+}
+
+/** `gc:4:SYSTEMERROR` in its parts. */
+interface Parts {
+  kind: string;
+  name: string;
+  code: string;
+}
+
+/** Short names come again with every flush: bins, totals. */
+const SHORT = 8;
+const MOST_KNOWN = 20_000;
+const known = new Map<string, Parts>();
+
+function partsOf(field: string): Parts {
+  if (field.length > SHORT) return split(field);
+  let parts = known.get(field);
+  if (parts === undefined) {
+    parts = split(field);
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(field, parts);
+  }
+  return parts;
+}
+
+function split(field: string): Parts {
+  const [kind = '', name = '', code = ''] = field.split(':');
+  return { kind, name, code };
+}
+
+function addField(delta: Delta, { kind, name, code }: Parts, count: number): void {
   const { counts } = delta;
-  const [kind, name = '', code = ''] = field.split(':');
   switch (kind) {
     case 'n':
       delta.flushes += count;
@@ -131,6 +201,12 @@ function addField(delta: Delta, field: string, count: number): void {
     case 'ws':
       counts.dbWaitSumMs += count / 1000;
       return;
+    case 'rn':
+      route(delta, name).n += count;
+      return;
+    case 'rs':
+      route(delta, name).sumMs += count / 1000;
+      return;
     case 'c':
       increase(counts.codes, name, count);
       return;
@@ -155,6 +231,9 @@ function addField(delta: Delta, field: string, count: number): void {
     case 'o':
       counts.oldestMs = Math.max(counts.oldestMs, binValue(Number(name)));
       return;
+    case 'k':
+      addSkew(delta, Number(name) * 1000, count);
+      return;
     case 'go':
     case 'ge':
     case 'gc':
@@ -162,6 +241,12 @@ function addField(delta: Delta, field: string, count: number): void {
       return;
     // A newer SDK may report what this daemon does not know.
   }
+}
+
+function addSkew(delta: Delta, skewMs: number, flushes: number): void {
+  if (!Number.isSafeInteger(skewMs)) return;
+  if (Math.abs(skewMs) > Math.abs(delta.clockSkewMs)) delta.clockSkewMs = skewMs;
+  if (Math.abs(skewMs) > SKEW_HOLD_MS) delta.farFlushes += flushes;
 }
 
 /** Only the newest generation counts: outcomes of an older one began before the last trip. */
@@ -180,6 +265,11 @@ function addGeneration(delta: Delta, kind: string, id: number, code: string, cou
 function upstream(delta: Delta, name: string) {
   delta.counts.upstreams[name] ??= { ok: 0, failed: 0, codes: byName() };
   return delta.counts.upstreams[name];
+}
+
+function route(delta: Delta, name: string) {
+  delta.counts.routes[name] ??= { n: 0, sumMs: 0 };
+  return delta.counts.routes[name];
 }
 
 function increase(counts: Record<string, number>, name: string, count: number): void {

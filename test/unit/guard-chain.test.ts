@@ -107,13 +107,51 @@ describe('staleness (I4)', () => {
   });
 
   test('ignore lets the other signals decide, but nothing fresh at all still raises nothing', () => {
-    const policy = { onMissing: 'ignore' as const };
-    expect(judge({ rate: 150 }, { sample, policy }).decision.change).toBe(true);
-    const blind = { signals: gone, traffic: { fresh: false } };
+    const policy = {
+      onMissing: 'ignore' as const,
+      objective: { p95: { below: '250ms' }, errors: { below: '1%' } },
+    } satisfies Parameters<typeof policyOf>[0];
+    const errors = { value: 0, fresh: true, ageMs: 300, count: 100 };
+    const known = { signals: { ...gone, errors } };
+    expect(judge({ rate: 150 }, { sample: known, policy }).decision.change).toBe(true);
+    const blind = { signals: { ...gone, errors }, traffic: { fresh: false } };
     expect(judge({ rate: 150 }, { sample: blind, policy }).decision).toMatchObject({
       change: false,
       reason: 'no_evidence',
     });
+  });
+
+  test('when no signal of the objective is known there is nothing left to decide by', () => {
+    const raise = judge({ rate: 150 }, { sample, policy: { onMissing: 'ignore' } });
+    expect(raise.decision).toMatchObject({ change: false, reason: 'signal_missing' });
+  });
+
+  test('an objective says for its own signal what is done while it is missing', () => {
+    const policy = {
+      objective: { p95: { below: '250ms', onMissing: 'ignore' }, errors: { below: '1%' } },
+    } satisfies Parameters<typeof policyOf>[0];
+    const errors = { value: 0, fresh: true, ageMs: 300, count: 100 };
+    const known = { signals: { ...gone, errors } };
+    expect(judge({ rate: 150 }, { sample: known, policy }).decision.change).toBe(true);
+    const lost = { ...errors, fresh: false, reason: 'timeout' as const };
+    const both = judge({ rate: 150 }, { sample: { signals: { ...gone, errors: lost } }, policy });
+    expect(both.decision).toMatchObject({ change: false, reason: 'signal_missing' });
+  });
+
+  test('the law `step` needs no objective: the waits that it reads count as if they had one', () => {
+    const policy = {
+      signals: { waits: { source: 'postgres', stat: 'waiting', url: 'postgres://db' } },
+      objective: {},
+      breaker: undefined,
+      control: { law: 'step', dbWaitsAbove: 2 },
+    } satisfies Parameters<typeof policyOf>[0];
+    const waits = { value: 1, fresh: false, ageMs: 9000, count: 1, reason: 'timeout' as const };
+    const raise = judge({ rate: 150 }, { sample: { signals: { waits } }, policy });
+    expect(raise.decision).toMatchObject({ change: false, reason: 'signal_missing' });
+    const off = { ...policy, control: { law: 'step' } } as const;
+    expect(
+      judge({ rate: 150 }, { sample: { signals: { waits } }, policy: off }).decision.change,
+    ).toBe(true);
   });
 
   test('glide goes down to the safe values and never up', () => {

@@ -52,11 +52,11 @@ export function createGate<Req>(
 
   /** Null: nothing to decide. */
   function begin(facts: Facts<Req>, carrier: object): Visit | null {
-    if (single !== null) return beginVisit(carrier, single, isFailure);
+    if (single !== null) return beginVisit(carrier, single, isFailure, facts);
     const found = source!.match(facts);
     if (found === null) return null;
     facts.matched = found.route ?? null;
-    return beginVisit(carrier, found.limiter, isFailure);
+    return beginVisit(carrier, found.limiter, isFailure, facts);
   }
 
   function take(limiter: Limiter, facts: Facts<Req>, req: Req): Promise<TakeDecision> {

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TakeDecision } from '../decision.js';
 import type { Limiter } from '../limiter.js';
-import type { Outcome } from '../recorder.js';
+import type { Outcome, OutcomeInfo } from '../recorder.js';
 
 const VISIT = Symbol('flyball.visit');
 const UNDER_WAY = Symbol('flyball.underWay');
@@ -14,6 +14,12 @@ interface Marked {
 }
 type MarkedResponse = ServerResponse & Marked;
 type MarkedSocket = Socket & { [UNDER_WAY]?: Visit | null; [TIMED_OUT]?: boolean };
+
+/** What a request is a kind of; asked for when it ends, when the framework has found its handler. */
+export interface Named {
+  readonly method: string;
+  readonly route: string | null;
+}
 
 /** Is an answer of this status a failure of the service? */
 export type IsFailure = (status: number) => boolean;
@@ -31,11 +37,13 @@ export class Visit {
   #after: Visit | null = null;
 
   readonly #isFailure: IsFailure;
+  readonly #named: Named;
 
-  constructor(limiter: Limiter, earlier: Visit | null, isFailure: IsFailure) {
+  constructor(limiter: Limiter, earlier: Visit | null, isFailure: IsFailure, named: Named) {
     this.limiter = limiter;
     this.earlier = earlier;
     this.#isFailure = isFailure;
+    this.#named = named;
   }
 
   /** What a handler notes reaches each limiter that admitted the request. */
@@ -53,17 +61,20 @@ export class Visit {
 
   /** The answer went out with this status. Later calls change nothing. */
   answered(status: number): void {
+    const info = infoOf(this.#named);
     for (let visit: Visit | null = this; visit !== null; visit = visit.earlier) {
-      if (visit.#isFailure(status)) visit.decision?.done('failed', { code: `HTTP_${status}` });
-      else visit.decision?.done('ok');
+      if (visit.#isFailure(status)) {
+        visit.decision?.done('failed', { ...info, code: `HTTP_${status}` });
+      } else visit.decision?.done('ok', info);
       visit.#forget();
     }
   }
 
   /** It ended otherwise. Later calls change nothing. */
   end(outcome: Outcome): void {
+    const info = outcome === 'cancelled' ? undefined : infoOf(this.#named);
     for (let visit: Visit | null = this; visit !== null; visit = visit.earlier) {
-      visit.decision?.done(outcome);
+      visit.decision?.done(outcome, info);
       visit.#forget();
     }
   }
@@ -99,18 +110,33 @@ export class Visit {
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
 
+/** What the service itself wrote to name routes may throw, and the answer is out: it has no name then. */
+function infoOf(named: Named): OutcomeInfo | undefined {
+  try {
+    const { route } = named;
+    return route === null ? undefined : { route: `${named.method} ${route}` };
+  } catch {
+    return undefined;
+  }
+}
+
 /** The newest visit of a request; `carrier` is any object that lives as long as the request. */
 export function visitOf(carrier: object): Visit | null {
   return (carrier as Marked)[VISIT] ?? null;
 }
 
 /** Null if this limiter has met the request before, however the middleware came to be mounted twice. */
-export function beginVisit(carrier: object, limiter: Limiter, isFailure: IsFailure): Visit | null {
+export function beginVisit(
+  carrier: object,
+  limiter: Limiter,
+  isFailure: IsFailure,
+  named: Named,
+): Visit | null {
   const newest = visitOf(carrier);
   for (let visit = newest; visit !== null; visit = visit.earlier) {
     if (visit.limiter === limiter) return null;
   }
-  const visit = new Visit(limiter, newest, isFailure);
+  const visit = new Visit(limiter, newest, isFailure, named);
   (carrier as Marked)[VISIT] = visit;
   return visit;
 }
