@@ -325,6 +325,18 @@ test('single subjects: a service asks what is known of them and counts outcomes;
       expect([algorithm, name, status]).toEqual([algorithm, name, 'ok']);
     }
   }
+  const fair = limiterKeys({ name: 'fair' });
+  await seedParams(daemon, fair, { capacity: 2, subjectRules: 1, subjectTerms: 'fair=1' });
+  for (const seconds of [0, 0.01, 0.02, 0.03]) {
+    const wish = { subject: 'a', cost: 1, priority: 'default' } as const;
+    const { status } = await take(service, {
+      ...{ keys: fair, fallback, shadow: false, rules: true, chargeByUs: 'any' },
+      takes: [wish, { ...wish, subject: 'b' }, wish],
+      nowUs: (Date.now() + seconds * 1_000) * 1_000,
+    });
+    expect([seconds, status]).toEqual([seconds, 'ok']);
+  }
+  expect(await daemon.exists(fair.owed(false))).toBe(1);
   for (const name of ['paid', 'failed']) {
     const outcome = { keys, subject: 'a', name, id: name };
     expect(await countOutcome(service, outcome)).toMatchObject({ status: 'counted' });

@@ -140,3 +140,22 @@ test('blocks beside what makes each take ask Redis are refused, and alone they a
     "algorithm 'sliding-log'",
   ]);
 });
+
+test('fair shares: named in the terms, refused where nobody could owe, and not said where not wished', () => {
+  const of = (more: object) => paramsFromPolicy(policySchema.parse(limiter(undefined, more)));
+  expect(of({ fair: true })).toMatchObject({ subjectRules: 1, subjectTerms: 'fair=1' });
+  expect(of({ fair: true, subjects: { max: 9 } }).subjectTerms).toBe('fair=1 max=9');
+  expect(of({ fair: false })).toMatchObject({ subjectRules: 0, subjectTerms: '' });
+  expect(policySchema.parse(limiter(undefined)).limiter).not.toHaveProperty('fair');
+  expect(faults(limiter(undefined, { fair: true }))).toEqual([]);
+  expect(faults(limiter(undefined, { fair: true, ...WINDOW }))).toEqual([
+    expect.stringMatching(/^limiter\.fair .*algorithm is 'sliding-log'\. Say 'token-bucket'/),
+  ]);
+  expect(faults(limiter(undefined, { fair: true, draw: 'block' }))).toEqual([
+    expect.stringMatching(/^limiter\.draw is 'block', but with limiter\.fair each take/),
+  ]);
+  expect(faults({ limiter: { name: 'x', rate: 1, capacity: 1, fair: true } })).toEqual([
+    expect.stringMatching(/^limiter\.fair .*no field says who they are\. Give limiter\.perSubject/),
+  ]);
+  expect(faults(limiter(undefined, { fair: 'yes' }))).toHaveLength(1);
+});
