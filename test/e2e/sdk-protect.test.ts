@@ -270,6 +270,30 @@ test('follows the fleet: open at once, probes by the take, closed when the fleet
   expect(await call()).toBe('paid');
 });
 
+test('an answer that comes after a trip is told of the time before it: it is no probe of the fleet', async () => {
+  const api = limiter();
+  const pending: ((text: string) => void)[] = [];
+  const call = protect('late', () => new Promise<string>((ok) => pending.push(ok)), {
+    limiter: api,
+  });
+  open.unshift(call);
+  await setParams(admin, api, { rate: 1e4, capacity: 1e4, probeRate: 1000, generation: 4 });
+  const begun = call();
+  await until('it is under way', () => pending.length === 1);
+  await setParams(admin, api, { state: 'half-open', generation: 5 });
+  const probe = until('a probe is under way', () => {
+    if (pending.length === 1) caught(call());
+    return pending.length > 1;
+  });
+  await probe;
+  for (const ok of pending) ok('done');
+  expect(await begun).toBe('done');
+  await Promise.all(open.splice(0).map((each) => each.close()));
+  const sums = await reported(api.name);
+  expect(sums[FIELD.generationOk(4)]).toBe(1);
+  expect(sums[FIELD.generationOk(5)]).toBe(pending.length - 1);
+});
+
 test('misuse says what to give; a closed one takes no calls', async () => {
   expect(() => protect('x', 'no' as never)).toThrow(
     /second argument of protect is "no".*protect\(name/,
