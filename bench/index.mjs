@@ -10,6 +10,12 @@ const BENCHES = {
     parts: [],
     run: async () => (await import('./decide.mjs')).decideBench(),
   },
+  daemon: {
+    about: 'a tick of 1,000 limiters: sense and estimate, the whole daemon, what reporting costs',
+    parts: ['sense', 'whole', 'done'],
+    flags: ['quick', 'full'],
+    run: async (...args) => (await import('./daemon.mjs')).daemonBench(...args),
+  },
   enforce: {
     about: 'decisions against peers, a lone decision, CPU, memory, Fastify, blocks, a Cluster',
     parts: ENFORCE_PARTS,

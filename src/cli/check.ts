@@ -3,12 +3,15 @@ import { Command, InvalidArgumentError } from 'commander';
 import { EXIT, formatFault } from '../errors.js';
 import { downstreamWarnings } from '../policy/downstream.js';
 import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
+import { upstreamWarnings } from '../policy/upstream.js';
+import { checkLive, type LiveFinding, liveLines } from './check-live.js';
 import { policyPaths } from './doctor-policies.js';
 import type { CliIo } from './output.js';
 import { clean, number } from './text.js';
 
 interface CheckFlags {
   deadline: number;
+  live?: boolean;
 }
 
 export function register(program: Command, io: CliIo): void {
@@ -17,23 +20,35 @@ export function register(program: Command, io: CliIo): void {
       .description('Check policy files: every fault at once, with file, field and what is allowed.')
       .argument('[policies...]', 'files or folders (default: FLYBALL_POLICIES, else ./policies)')
       .option('--deadline <ms>', 'time one file may take to load', wholeMs, 10_000)
+      .option('--live', 'ask each source of the signals too, and say how to mend what is wrong')
       .addHelpText(
         'before',
-        'Examples:\n  flyball check\n  flyball check policies/checkout.ts --json\n',
+        'Examples:\n  flyball check\n  flyball check --live\n  flyball check policies/checkout.ts --json\n',
       )
-      .addHelpText('after', '\nExit codes: 0 all valid, 78 a fault in a policy.')
+      .addHelpText(
+        'after',
+        '\nExit codes: 0 all valid, 1 with --live a source gives no reading, 78 a fault in a policy.',
+      )
       .action(async (given: string[], flags: CheckFlags) => {
         const paths = policyPaths(io, given);
         const { loaded, faults } = await loadPolicies(paths.length > 0 ? paths : 'policies', {
           deadlineMs: flags.deadline,
         });
         if (faults.length > 0) io.exitCode = EXIT.badConfig;
-        const warnings = downstreamWarnings(loaded.map(({ policy }) => policy));
+        const policies = loaded.map(({ policy }) => policy);
+        const warnings = [...downstreamWarnings(policies), ...upstreamWarnings(policies)];
+        const live = flags.live ? await checkLive(loaded, io.env) : null;
+        if (faults.length === 0 && live?.some(({ status }) => status === 'fail')) {
+          io.exitCode = EXIT.fault;
+        }
         if (io.flags.json) {
-          io.json({ valid: faults.length === 0, policies: loaded.map(row), faults, warnings });
+          const asked = live === null ? {} : { live };
+          const valid = faults.length === 0;
+          io.json({ valid, policies: loaded.map(row), faults, warnings, ...asked });
           return;
         }
         if (loaded.length > 0) io.out(table(io, loaded));
+        if (live !== null) tellLive(io, live);
         for (const warning of warnings) io.err(clean(`Warning: ${warning}`));
         for (const fault of faults) io.err(clean(formatFault(fault)));
         const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
@@ -41,6 +56,11 @@ export function register(program: Command, io: CliIo): void {
         io.say(faults.length > 0 ? `${files}, ${count(faults.length, 'fault')}.` : `${files}.`);
       }),
   );
+}
+
+function tellLive(io: CliIo, live: readonly LiveFinding[]): void {
+  if (live.length > 0) io.out(`\n${liveLines(io, live)}`);
+  else io.say('No signal is read outside the telemetry; flyball signals shows that.');
 }
 
 function row({ file, policy, hash }: LoadedPolicy) {

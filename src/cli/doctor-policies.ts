@@ -6,6 +6,7 @@ import { systemClock } from '../clock.js';
 import { formatFault } from '../errors.js';
 import { createLog } from '../log.js';
 import type { Policy } from '../policy/schema.js';
+import { apart, CLOCK_MEND } from '../sense/skew.js';
 import type { Finding } from './doctor-redis.js';
 import type { CliIo } from './output.js';
 import { listLimiters, type Session } from './session.js';
@@ -53,15 +54,20 @@ export async function checkPolicies(
 
 /** One reading of every signal, as the daemon takes it. */
 async function checkSignals(io: CliIo, session: Session, policy: Policy): Promise<Finding[]> {
-  const { createSampler } = await import('../sense/sampler.js');
+  const [{ createSampler }, { createSourcePool }] = await Promise.all([
+    import('../sense/sampler.js'),
+    import('../sense/source-pool.js'),
+  ]);
   const { name, group } = policy.limiter;
+  const log = createLog({ level: 'silent', fd: 2 });
   const sampler = createSampler({
     redis: session.redis,
     policy,
     address: { name, group, prefix: session.prefix },
     clock: systemClock,
-    env: io.env,
-    log: createLog({ level: 'silent', fd: 2 }),
+    sources: createSourcePool({ env: io.env, log, clock: systemClock, everyMs: 0 }),
+    // Asked once: each source has all of its deadline.
+    patienceMs: Number.POSITIVE_INFINITY,
   });
   try {
     let { signals, telemetry } = await sampler.read();
@@ -98,6 +104,10 @@ async function checkSignals(io: CliIo, session: Session, policy: Policy): Promis
         status: 'ok',
         message: `${telemetry.processes} processes report, ${telemetry.reporting} of them completions`,
       });
+      if (telemetry.clockSkewMs !== undefined) {
+        const message = `the clock of a process is off: Redis's is ${apart(telemetry.clockSkewMs, 'its')}`;
+        findings.push({ check: `clocks ${name}`, status: 'warn', message, mend: CLOCK_MEND });
+      }
     }
     return findings;
   } finally {

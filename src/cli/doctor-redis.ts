@@ -1,4 +1,5 @@
 /** What `doctor` asks of Redis: version, persistence, memory policy, rights, scripts, clock. Each answer names its mend. Stage: cli. */
+import { systemClock } from '../clock.js';
 import { EVICTION_MEND, EVICTS, evictionRisk } from '../redis/eviction.js';
 import { masters } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/run-script.js';
@@ -10,8 +11,8 @@ import {
   noteScript,
   takeScript,
 } from '../redis/scripts.gen.js';
+import { apart, CLOCK_MEND, measureSkew, type Skew, skewVerdict } from '../sense/skew.js';
 import { rights } from './doctor-rights.js';
-import { span } from './text.js';
 
 export interface Finding {
   check: string;
@@ -30,9 +31,6 @@ const SCRIPTS = [
   noteScript,
 ] as const;
 const MIN_VERSION = [7, 0] as const;
-/** Leases, holds and telemetry seconds are Redis's time; people and logs read ours. */
-const SKEW_WARN_MS = 1000;
-const SKEW_FAIL_MS = 30_000;
 
 type Server = ReturnType<typeof masters>[number];
 
@@ -167,23 +165,21 @@ function role(info: Info): Finding {
 }
 
 async function clockSkew(redis: Server): Promise<Finding> {
-  const before = Date.now();
-  const [seconds, micros] = await redis.time();
-  const local = (before + Date.now()) / 2;
-  const skewMs = Number(seconds) * 1000 + Number(micros) / 1000 - local;
-  return skewFinding(skewMs);
+  const skew = await measureSkew(systemClock, async () => {
+    const [seconds, micros] = await redis.time();
+    return Number(seconds) * 1000 + Number(micros) / 1000;
+  });
+  return skewFinding(skew);
 }
 
-export function skewFinding(skewMs: number): Finding {
-  const abs = Math.abs(skewMs);
-  const message = `Redis's clock is ${span(abs)} ${skewMs < 0 ? 'behind' : 'ahead of'} this machine's`;
-  if (abs < SKEW_WARN_MS) return { check: 'clock', status: 'ok', message };
-  return {
-    check: 'clock',
-    status: abs < SKEW_FAIL_MS ? 'warn' : 'fail',
-    message,
-    mend: 'Run NTP (chrony, systemd-timesyncd) on both machines.',
-  };
+/** Leases, holds and telemetry seconds are Redis's time; people and logs read ours. */
+export function skewFinding(skew: Skew): Finding {
+  const message = `Redis's clock is ${apart(skew.skewMs, "this machine's")}`;
+  const verdict = skewVerdict(skew);
+  if (verdict === 'ok') return { check: 'clock', status: 'ok', message };
+  if (verdict === 'warn') return { check: 'clock', status: 'warn', message, mend: CLOCK_MEND };
+  const refused = `${message}: flyball run refuses to start here`;
+  return { check: 'clock', status: 'fail', message: refused, mend: CLOCK_MEND };
 }
 
 async function scriptsLoad(redis: Server): Promise<Finding> {

@@ -10,6 +10,7 @@ import {
   SAMPLE_FIELD,
   type TailAsk,
 } from '../redis/tail-fields.js';
+import { createInterrupt } from './interrupt.js';
 import { parseSpan } from './options.js';
 import type { CliIo } from './output.js';
 import { findLimiter, type Session, withRedis } from './session.js';
@@ -137,15 +138,4 @@ function sampleOf(fields: readonly string[]): DecisionSample[] {
   const text = fields[fields.indexOf(SAMPLE_FIELD) + 1];
   const sample = text === undefined ? null : readSample(text);
   return sample === null ? [] : [sample];
-}
-
-/** Ctrl-C and SIGTERM end the tail, which then withdraws its wish. */
-function createInterrupt(): { signal: AbortSignal; release(): void } {
-  const controller = new AbortController();
-  const stop = () => controller.abort();
-  process.on('SIGINT', stop).on('SIGTERM', stop);
-  return {
-    signal: controller.signal,
-    release: () => void process.off('SIGINT', stop).off('SIGTERM', stop),
-  };
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 import type { Logger } from '../log.js';
 import { HISTORY_MINUTE_MS, trimHistory, writeHistoryRow } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
-import { readHashes } from '../redis/read-hashes.js';
+import { readSeconds } from '../redis/telemetry-seconds.js';
 import { rollUp, UNWATCHED, type WatchedMinute } from './roll-up.js';
 
 export interface HistoryTick {
@@ -48,9 +48,13 @@ export function createHistory(deps: {
 
   async function write(minute: number): Promise<void> {
     const first = minute * 60;
-    const names = Array.from({ length: 60 }, (_, i) => keys.telemetry(first + i));
-    const { hashes } = await readHashes(redis, keys, names);
-    const row = rollUp(minute, hashes, minutes.get(minute) ?? UNWATCHED);
+    const wishes = Array.from({ length: 60 }, (_, i) => ({
+      key: keys.telemetry(first + i),
+      mark: '',
+    }));
+    const { texts } = await readSeconds(redis, wishes);
+    const seconds = texts.map((text) => (text === null ? [] : text.split('\n')));
+    const row = rollUp(minute, seconds, minutes.get(minute) ?? UNWATCHED);
     if (row !== null) await writeHistoryRow(redis, keys, row);
     if (minute - trimmed >= TRIM_EVERY_MINUTES) {
       await trimHistory(redis, keys, minute * HISTORY_MINUTE_MS);

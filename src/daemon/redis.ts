@@ -1,4 +1,5 @@
 /** The daemon's Redis: given or embedded, reached within a bounded wait, with what is unfit said aloud. Stage: daemon. */
+import type { Clock } from '../clock.js';
 import type { Logger } from '../log.js';
 import { redactUrl } from '../log.js';
 import {
@@ -10,6 +11,8 @@ import {
   resolveRedis,
 } from '../redis/connect.js';
 import { startEmbeddedRedis } from '../redis/embedded.js';
+import type { Metrics } from '../report/metrics.js';
+import { type ClockWatch, watchClocks } from './clock-watch.js';
 import type { DaemonConfig } from './config.js';
 import { watchEvictions } from './evictions.js';
 
@@ -18,6 +21,7 @@ const WATCH_MS = 1000;
 
 export interface DaemonRedis {
   redis: RedisClient;
+  clocks: ClockWatch;
   /** Ends the connection, and the embedded server if this was its last user. */
   close(): Promise<void>;
 }
@@ -25,9 +29,15 @@ export interface DaemonRedis {
 /** `embedded` false: never start a server; an embedded one that lives already may still be used. */
 export async function openRedis(
   config: DaemonConfig,
-  options: { env: NodeJS.ProcessEnv; embedded: boolean; log: Logger },
+  options: {
+    env: NodeJS.ProcessEnv;
+    embedded: boolean;
+    log: Logger;
+    clock: Clock;
+    metrics: Metrics;
+  },
 ): Promise<DaemonRedis> {
-  const { env, embedded, log } = options;
+  const { env, embedded, log, clock, metrics } = options;
   const { dataDir, redisWaitMs: deadlineMs } = config;
   let release = async () => {};
   let revive: (() => Promise<void>) | undefined;
@@ -40,8 +50,10 @@ export async function openRedis(
     target = resolveRedis({ url: config.redisUrl, dataDir, env });
   }
   const redis = connect({ url: target.url, name: 'daemon', dataDir, env });
+  let clocks: ClockWatch;
   try {
     await awaitRedis(redis, { url: target.url, deadlineMs });
+    clocks = await watchClocks({ redis, clock, log, metrics });
   } catch (error) {
     redis.disconnect();
     await release();
@@ -58,7 +70,9 @@ export async function openRedis(
   const stopWatching = revive === undefined ? () => {} : watchOver(redis, revive, log);
   return {
     redis,
+    clocks,
     async close() {
+      clocks.close();
       stopWatching();
       stopLooking();
       const quit = redis.quit().then(

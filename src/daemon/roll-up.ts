@@ -43,9 +43,10 @@ export function rollUp(
     for (const fields of seconds.slice(from, from + POINT_S)) {
       addSecond(part, undefined, fields);
       addSecond(all, undefined, fields);
-      const names = Object.keys(fields);
-      processSeconds += names.filter((name) => name.startsWith('p:')).length;
-      reportingSeconds += names.filter((name) => name.startsWith('pr:')).length;
+      for (let i = 0; i < fields.length; i += 2) {
+        if (fields[i]!.startsWith('p:')) processSeconds += 1;
+        else if (fields[i]!.startsWith('pr:')) reportingSeconds += 1;
+      }
     }
     const point = pointOf(part);
     if (point !== null) points.push(point);

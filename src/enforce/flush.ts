@@ -46,7 +46,7 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
       if (fields.length > 0) stats.telemetryDropped += 1;
       return;
     }
-    fields.push([FIELD.flushes, 1], [FIELD.process(processId), 1]);
+    fields.push([FIELD.process(processId), 1]);
     if (inFlight.reports) fields.push([FIELD.reportingProcess(processId), 1]);
     if (inFlight.inUse > 0) {
       fields.push(
@@ -54,10 +54,14 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
         [FIELD.oldest(binOf(inFlight.oldestMs(nowMs)) ?? MIN_BIN), 1],
       );
     }
+    const skewS = Math.round((redisMs - clock.nowMs()) / 1000);
+    if (Math.abs(skewS) > 1) fields.push([FIELD.clockSkew(skewS), 1]);
     const waiting = pool.take(nowMs);
     if (waiting !== null) {
       fields.push([FIELD.poolWaiting, Math.round(waiting)], [FIELD.poolFlushes, 1]);
     }
+    // The last field: who sees it counted sees all that came before it.
+    fields.push([FIELD.flushes, 1]);
     const key = keys.telemetry(Math.floor(redisMs / 1000));
     try {
       await options.link().within(nowMs + FLUSH_DEADLINE_MS, async () => {

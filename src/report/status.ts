@@ -23,6 +23,10 @@ export interface LimiterStatus {
     Decision,
     'change' | 'reason' | 'sentence' | 'state' | 'rate' | 'capacity' | 'inFlightMax' | 'verdicts'
   > & { terms: Record<string, number> };
+  /** By signal: what its source said beside the number, or why there is none. */
+  details?: Record<string, string>;
+  /** How far Redis's clock is ahead of the daemon's and of the service furthest off, ms; null: not measured yet. */
+  clocks?: { redisMs: number | null; servicesMs: number };
   /** In recommend and shadow mode: where the law would have the limits. */
   wouldBe: EntryValues | null;
 }

@@ -19,3 +19,18 @@ export async function within<T>(deadlineMs: number, work: Promise<T>): Promise<T
     clearTimeout(timer);
   }
 }
+
+/** Waits for `work`, but no longer than `ms`; never rejects. What takes longer goes on by itself. */
+export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const ended = work.then(
+    () => {},
+    () => {},
+  );
+  if (ms === Number.POSITIVE_INFINITY) return ended;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((ok) => {
+    timer = setTimeout(ok, Math.max(0, ms));
+  });
+  await Promise.race([ended, over]);
+  clearTimeout(timer);
+}

@@ -4,6 +4,7 @@ import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { readHashes } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/scripts.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
+import { markOf, readSeconds } from '../redis/telemetry-seconds.js';
 import { DeadlineError, within } from './deadline.js';
 import { createInterval } from './interval.js';
 import type { Missing, TelemetryReading } from './readings.js';
@@ -36,12 +37,19 @@ const SKEW_MS = 2000;
 interface Look {
   nowMs: number;
   monotonicMs: number;
-  seconds: Map<number, SecondFields>;
+  seconds: Map<number, Second>;
+}
+
+interface Second {
+  fields: SecondFields;
+  /** While it stands, no flush was added and nothing began anew. */
+  mark: string;
 }
 
 /**
- * Each look reads the last few seconds whole and takes the difference to what it saw of them before, so a flush
- * that comes late, or twice in a second, is counted once. The first look only remembers: it starts from now.
+ * Each look takes the difference of the last few seconds to what it saw of them before, so a flush that comes late, or
+ * twice in a second, is counted once. Seconds that were over at the last look are read again only when a flush was added
+ * to them. The first look only remembers: it starts from now.
  */
 export function createTelemetrySource(options: TelemetrySourceOptions): TelemetrySource {
   const { redis, address, clock, deadlineMs = 700 } = options;
@@ -60,14 +68,19 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       Math.floor((last?.nowMs ?? nowMs) / 1000) - LATE_SECONDS,
       newest - TELEMETRY_TTL_MS / 1000,
     );
-    const names: string[] = [];
-    for (let second = oldest; second <= newest; second++) names.push(keys.telemetry(second));
     const monotonicMs = clock.monotonicMs();
-    const { hashes, nowUs } = await readHashes(redis, keys, names);
-    const seconds = new Map<number, SecondFields>();
-    hashes.forEach((found, i) => {
-      if (Object.keys(found).length > 0) seconds.set(oldest + i, found);
+    const wanted = span(oldest, newest).map((second) => {
+      const before = last?.seconds.get(second);
+      return { second, before, key: keys.telemetry(second), mark: before?.mark ?? '' };
     });
+    const { texts, nowUs } = await readSeconds(redis, wanted);
+    const seconds = new Map<number, Second>();
+    for (const [i, { second, before }] of wanted.entries()) {
+      const text = texts[i];
+      if (text === null || text === undefined) {
+        if (before !== undefined) seconds.set(second, before);
+      } else if (text !== '') seconds.set(second, secondOf(text));
+    }
     return { nowMs: nowUs / 1000, monotonicMs, seconds };
   }
 
@@ -88,8 +101,9 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       return missing('clock_skew', `Redis's clock moved by ${Math.round(off)} ms`);
     }
     const delta = emptyDelta();
-    for (const [second, fields] of seen.seconds) {
-      addSecond(delta, last.seconds.get(second), fields);
+    for (const [second, found] of seen.seconds) {
+      const before = last.seconds.get(second);
+      if (found !== before) addSecond(delta, before?.fields, found.fields);
     }
     if (delta.flushes === 0) {
       // Counts without their flush are the first half of one: they wait for the next look.
@@ -117,6 +131,8 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       processes,
       reporting: Math.min(processes, delta.reporting.size),
       ...delta.counts,
+      ...(delta.clockSkewMs === 0 ? {} : { clockSkewMs: delta.clockSkewMs }),
+      ...(delta.farFlushes > delta.flushes / 2 ? { clocksFar: true as const } : {}),
       inFlight: total(delta.inFlightSum),
       poolWaiting: delta.poolFlushes === 0 ? null : total(delta.poolSum),
     };
@@ -137,6 +153,15 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       }
     },
   };
+}
+
+function secondOf(text: string): Second {
+  const fields = text.split('\n');
+  return { fields, mark: markOf(fields) };
+}
+
+function span(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
 }
 
 function reasonOf(error: unknown): Missing['reason'] {

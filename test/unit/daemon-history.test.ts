@@ -61,6 +61,9 @@ const tick = (nowMs: number, more: Partial<HistoryTick> = {}): HistoryTick => ({
   ...more,
 });
 
+/** As Redis tells them. */
+const fieldsOf = (fields: Record<string, string>) => Object.entries(fields).flat();
+
 function history() {
   let ticks = 0;
   const clock = { nowMs: () => 0, monotonicMs: () => ticks * 1000 };
@@ -75,7 +78,7 @@ function history() {
 }
 
 test('counts add up, gauges and processes are averaged over the whole minute, quantiles are of all answers', () => {
-  const row = rollUp(MINUTE, seconds(60), UNWATCHED)!;
+  const row = rollUp(MINUTE, seconds(60).map(fieldsOf), UNWATCHED)!;
   expect(row).toMatchObject({
     ...{ minute: MINUTE, offered: 3600, admitted: 3120, denied: { rate: 480 } },
     ...{ ok: 3000, failed: 60, cancelled: 60, inFlight: 6, poolWaiting: 3 },
@@ -91,15 +94,15 @@ test('counts add up, gauges and processes are averaged over the whole minute, qu
     expect(x).toBe(51);
     expect(n).toBeCloseTo((x * w) / 1000, 9);
   }
-  const half = rollUp(MINUTE, seconds(30), UNWATCHED)!;
+  const half = rollUp(MINUTE, seconds(30).map(fieldsOf), UNWATCHED)!;
   expect(half).toMatchObject({ ok: 1500, inFlight: 3, processes: 1 });
 });
 
 test('an idle minute, and one whose counts are no counts, give no row', () => {
-  expect(rollUp(MINUTE, seconds(0), UNWATCHED)).toBeNull();
+  expect(rollUp(MINUTE, seconds(0).map(fieldsOf), UNWATCHED)).toBeNull();
   const idle = { [FIELD.flushes]: '1', [FIELD.process('a')]: '1' };
-  expect(rollUp(MINUTE, [idle], UNWATCHED)).toBeNull();
-  expect(rollUp(MINUTE, [{ ...second(), [FIELD.ok]: 'NaN' }], UNWATCHED)).toBeNull();
+  expect(rollUp(MINUTE, [fieldsOf(idle)], UNWATCHED)).toBeNull();
+  expect(rollUp(MINUTE, [fieldsOf({ ...second(), [FIELD.ok]: 'NaN' })], UNWATCHED)).toBeNull();
 });
 
 test('a row is written after its minute, with what the leader saw of it', async () => {

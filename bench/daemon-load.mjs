@@ -1,0 +1,111 @@
+/** Telemetry of many limiters, written as their services would leave it: ready bytes, so that the load costs little. */
+import { connect } from 'node:net';
+import { createRecorder } from '../dist/enforce/recorder.js';
+import { binOf } from '../dist/histogram.js';
+import { limiterKeys } from '../dist/redis/keys.js';
+import { FIELD } from '../dist/redis/telemetry-fields.js';
+import { resolvePolicy } from '../dist/testing.js';
+import { randomFrom } from './load.mjs';
+
+export const PROCESSES = 4;
+const REQUESTS = 25;
+
+/** Four signals, an objective, a breaker: a usual policy. */
+export function policyOf(name) {
+  return resolvePolicy({
+    limiter: { name, rate: 150, capacity: 75, inFlightMax: 24 },
+    signals: {
+      p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
+      wait: { source: 'telemetry', stat: 'dbWait', of: 0.95 },
+      queue: { source: 'telemetry', stat: 'poolWaiting' },
+      errors: { source: 'telemetry', stat: 'errorRatio' },
+    },
+    objective: { p95: { below: '250ms' }, wait: { below: '80ms' }, queue: { below: 10 } },
+    control: { law: 'adaptive' },
+    bounds: { rate: { min: 20, max: 400 }, inFlight: { min: 2, max: 64 } },
+    breaker: { on: 'errors', above: '50%', openFor: '5s' },
+    mode: 'auto',
+  });
+}
+
+export const limiterName = (i) => `l${String(i).padStart(4, '0')}`;
+
+/** What one process counts in a second, as fields of a flush. */
+export function flushFields(seed, requests = REQUESTS, processId = `process-${seed}`) {
+  const random = randomFrom(seed);
+  const recorder = createRecorder();
+  for (let i = 0; i < requests; i++) {
+    recorder.offered();
+    recorder.admitted();
+    const latencyMs = 40 * Math.exp(0.5 * (random() + random() + random() - 1.5) * 2);
+    const info = { dbWaitMs: 2 + 20 * random() * random() };
+    if (random() < 0.02) recorder.outcome('failed', latencyMs, 0, { ...info, code: 'E1' });
+    else recorder.outcome('ok', latencyMs, 0, info);
+  }
+  const fields = {};
+  recorder.drain((field, count) => {
+    fields[field] = count;
+  });
+  return Object.assign(fields, {
+    [FIELD.process(processId)]: 1,
+    [FIELD.reportingProcess(processId)]: 1,
+    [FIELD.inFlight]: 1 + (seed % 5),
+    [FIELD.oldest(binOf(60 + seed))]: 1,
+    [FIELD.poolWaiting]: seed % 3,
+    [FIELD.poolFlushes]: 1,
+    [FIELD.flushes]: 1,
+  });
+}
+
+/** Four processes of each limiter flush one after another, a quarter of a second apart. */
+export function startLoad(port, limiters) {
+  const states = [];
+  const sums = {};
+  for (let p = 0; p < PROCESSES; p++) {
+    for (const [field, n] of Object.entries(flushFields(p + 1)))
+      sums[field] = (sums[field] ?? 0) + n;
+    states.push({ ...sums });
+  }
+  const socket = connect(port, '127.0.0.1');
+  socket.resume();
+  socket.on('error', () => {});
+  const commands = states.map((fields) => {
+    const parts = Object.entries(fields).flatMap(([field, n]) => [bulk(field), bulk(String(n))]);
+    return { count: 2 + parts.length, text: parts.join('') };
+  });
+  let phase = 0;
+  let nextMs = Date.now();
+  let timer;
+  function beat() {
+    const { count, text } = commands[phase % PROCESSES];
+    const second = Math.floor(Date.now() / 1000);
+    let bytes = '';
+    for (let i = 0; i < limiters; i++) {
+      const key = limiterKeys({ name: limiterName(i) }).telemetry(second);
+      bytes += `*${count}\r\n$4\r\nHSET\r\n${bulk(key)}${text}*3\r\n$7\r\nPEXPIRE\r\n${bulk(key)}$6\r\n120000\r\n`;
+    }
+    if (socket.writableLength < 64e6) socket.write(bytes);
+    phase += 1;
+    nextMs += 1000 / PROCESSES;
+    timer = setTimeout(beat, Math.max(0, nextMs - Date.now()));
+  }
+  // From the first quarter of a second on, so that a process's flush stays in its own second.
+  timer = setTimeout(
+    () => {
+      nextMs = Date.now();
+      beat();
+    },
+    1010 - (Date.now() % 1000),
+  );
+  return {
+    fields: Object.keys(sums).length,
+    stop() {
+      clearTimeout(timer);
+      socket.destroy();
+    },
+  };
+}
+
+function bulk(text) {
+  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+}

@@ -1,0 +1,26 @@
+-- seconds: telemetry seconds as text, of those to which flushes were added since they were last read.
+-- KEYS:
+--   second...  telemetry hashes, of any limiters on this slot
+-- ARGV:
+--   mark...    of each, as last read: flushes, number of fields, offered; empty: not read yet
+-- RETURNS: [nowUs, then of each: nil when nothing was added, else fields and counts, a line each; empty: not there]
+-- TIME: once, after the reads
+-- COMPLEXITY: O(fields of what is returned)
+local out = {}
+for i = 1, #KEYS do
+  local counts = redis.call('HMGET', KEYS[i], 'n', 'off')
+  local mark = ''
+  if counts[1] then
+    mark = counts[1] .. ' ' .. redis.call('HLEN', KEYS[i]) .. ' ' .. (counts[2] or '')
+  end
+  if mark == ARGV[i] then
+    out[i + 1] = false
+  elseif mark == '' then
+    out[i + 1] = ''
+  else
+    out[i + 1] = table.concat(redis.call('HGETALL', KEYS[i]), '\n')
+  end
+end
+local time = redis.call('TIME')
+out[1] = string.format('%.0f', time[1] * 1000000 + time[2])
+return out
