@@ -16,11 +16,15 @@ export interface TestPrometheus {
 
 export interface PrometheusOptions {
   /** `host:port` of pages to scrape, each once a second. */
-  targets: string[];
+  targets?: string[];
+  /** Puts a past into the data folder before it starts. */
+  prepare?: (dataFolder: string) => void;
+  /** A path before its API. */
+  prefix?: string;
   /** Text of `--web.config.file`: users, certificates. */
   webConfig?: string;
   /** What tells that it is up; with users or TLS it is not a plain GET. */
-  ready?: () => Promise<boolean>;
+  ready?: (url: string) => Promise<boolean>;
 }
 
 export async function startPrometheus(options: PrometheusOptions): Promise<TestPrometheus> {
@@ -28,10 +32,12 @@ export async function startPrometheus(options: PrometheusOptions): Promise<TestP
   const port = await freePort();
   const config = {
     global: { scrape_interval: '1s', scrape_timeout: '900ms' },
-    scrape_configs: [{ job_name: 'shop', static_configs: [{ targets: options.targets }] }],
+    scrape_configs: [{ job_name: 'shop', static_configs: [{ targets: options.targets ?? [] }] }],
   };
   // JSON is YAML too.
   writeFileSync(join(dir, 'prometheus.yml'), JSON.stringify(config));
+  options.prepare?.(join(dir, 'data'));
+  const { prefix = '' } = options;
   const web = join(dir, 'web.yml');
   if (options.webConfig !== undefined) writeFileSync(web, options.webConfig);
   const child = spawn(
@@ -40,6 +46,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<TestP
       `--config.file=${join(dir, 'prometheus.yml')}`,
       `--storage.tsdb.path=${join(dir, 'data')}`,
       `--web.listen-address=127.0.0.1:${port}`,
+      `--web.route-prefix=${prefix || '/'}`,
       '--log.level=error',
       ...(options.webConfig === undefined ? [] : [`--web.config.file=${web}`]),
     ],
@@ -49,11 +56,15 @@ export async function startPrometheus(options: PrometheusOptions): Promise<TestP
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-2000);
   });
-  const isReady =
-    options.ready ?? (async () => (await fetch(`http://127.0.0.1:${port}/-/ready`)).ok);
-  await until(child, () => said, isReady);
+  const url = `http://127.0.0.1:${port}${prefix}`;
+  const isReady = options.ready ?? (async () => (await fetch(`${url}/-/ready`)).ok);
+  await until(
+    child,
+    () => said,
+    () => isReady(url),
+  );
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     port,
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
