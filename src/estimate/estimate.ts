@@ -16,8 +16,8 @@ import {
   readyFrame,
   type SignalWindow,
   signalEstimate,
-  telemetryFrame,
 } from './signals.js';
+import { telemetryFrame } from './telemetry-frame.js';
 import { trafficOf, unknownTraffic } from './traffic.js';
 import { type Entered, stillRunning } from './under-way.js';
 
@@ -200,7 +200,7 @@ function takeIn(
         : null
       : telemetry === null
         ? null
-        : telemetryFrame(signal, telemetry, window, running);
+        : telemetryFrame(signal, telemetry, window.frames, running);
   if (frame === null) {
     const fault =
       ready !== undefined

@@ -3,7 +3,7 @@ import { provenShare, type Trip, tripsOf } from '../decide/trips.js';
 import type { OutcomeCounts, TripCounts } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import type { TelemetryReading } from '../sense/readings.js';
-import { failuresOf, slowerThan } from './signals.js';
+import { failuresOf, slowerThan } from './telemetry-frame.js';
 
 /** How far back a ratio looks while fewer answers than that prove it. */
 const LOOK_BACK_MS = 60_000;

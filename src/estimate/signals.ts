@@ -1,11 +1,9 @@
-/** One policy signal: what a reading adds to its window, and what the window says. Stage: estimate. */
+/** The window of one policy signal: what a frame adds to it, and what it says. Stage: estimate. */
 import { tripsOf } from '../decide/trips.js';
 import type { SignalEstimate } from '../decide/types.js';
-import { binValue, type PackedBins } from '../histogram.js';
 import type { Policy, Signal } from '../policy/schema.js';
-import type { Bins, MissingReason, Reading, TelemetryReading } from '../sense/readings.js';
-import { countOf, packBins } from './bins.js';
-import { round6, soundOrNull, valueFault } from './finite.js';
+import type { MissingReason, Reading } from '../sense/readings.js';
+import { round6, valueFault } from './finite.js';
 import {
   type Frame,
   lowest,
@@ -59,89 +57,6 @@ function isShare(signal: Signal): boolean {
 function isPlainNumber(signal: Signal): boolean {
   if (signal.source === 'telemetry' || 'of' in signal || isShare(signal)) return false;
   return signal.stat !== 'waiting';
-}
-
-/** What a tick's telemetry says of a signal; null when it says nothing. */
-export function telemetryFrame(
-  signal: Signal,
-  t: TelemetryReading,
-  before: SignalWindow,
-  running: PackedBins = [],
-): Frame | null {
-  const spanMs = t.toMs - t.fromMs;
-  const at = { atMs: t.toMs, spanMs };
-  if (signal.source !== 'telemetry') return null;
-  switch (signal.stat) {
-    case 'latency':
-    case 'dbWait': {
-      const bins = packBins(signal.stat === 'latency' ? t.latency : t.dbWait);
-      const sum = signal.stat === 'latency' ? t.latencySumMs : t.dbWaitSumMs;
-      const count = countOf(bins);
-      const slow = signal.stat === 'latency' && running.length > 0 ? { running } : {};
-      if (signal.of !== 'mean') return { ...at, count, value: 0, bins, ...slow };
-      const counted = count > 0 || signal.stat === 'dbWait' ? count : t.ok + t.failed;
-      if (soundOrNull(sum) === null) return null;
-      return { ...at, count: counted, value: sum, ...slow };
-    }
-    case 'errorRatio': {
-      const { ok, failed } = ofUpstream(signal.upstream, t);
-      return { ...at, count: ok + failed, value: failed };
-    }
-    case 'timeoutRatio':
-      return { ...at, count: t.ok + t.failed, value: t.timedOut };
-    case 'slowRatio':
-      return { ...at, count: t.ok + t.failed, value: slowerThan(t, signal.over) };
-    case 'failuresInARow': {
-      const row = before.frames[before.frames.length - 1]?.value ?? 0;
-      return { ...at, count: t.ok + t.failed, value: t.ok > 0 ? 0 : row + t.failed };
-    }
-    case 'errors':
-      return { ...at, count: t.ok + t.failed, value: failuresOf(signal, t) };
-    case 'poolWaiting':
-      if (t.poolWaiting === null || soundOrNull(t.poolWaiting) === null) return null;
-      return { ...at, count: 1, value: t.poolWaiting };
-    case 'inFlight':
-      return soundOrNull(t.inFlight) === null ? null : { ...at, count: 1, value: t.inFlight };
-    case 'goodput': {
-      const good = signal.within === undefined ? t.ok : goodWithin(t, signal.within);
-      return { ...at, count: t.ok + t.failed, value: good / (spanMs / 1000) };
-    }
-  }
-}
-
-/** Failures that `errors({ code, upstream })` counts. A missing series is 0 only because the total is there. */
-export function failuresOf(
-  signal: Extract<Signal, { stat: 'errors' }>,
-  t: TelemetryReading,
-): number {
-  if (signal.upstream !== undefined) {
-    const upstream = t.upstreams[signal.upstream];
-    if (upstream === undefined) return 0;
-    return signal.code === undefined ? upstream.failed : (upstream.codes[signal.code] ?? 0);
-  }
-  return signal.code === undefined ? t.failed : (t.codes[signal.code] ?? 0);
-}
-
-function ofUpstream(upstream: string | undefined, t: TelemetryReading) {
-  if (upstream === undefined) return t;
-  return t.upstreams[upstream] ?? { ok: 0, failed: 0 };
-}
-
-/** Answers, good or bad, that took longer: by the value of their bin, so within 1 % of the time. */
-export function slowerThan(t: TelemetryReading, overMs: number): number {
-  return packBins(t.latency).reduce((sum, [bin, n]) => (binValue(bin) > overMs ? sum + n : sum), 0);
-}
-
-/**
- * Good answers that came within `withinMs`, from the bins (a bin's own value decides, so within 1 % of the time).
- * Failures whose time is not told apart (an older SDK) count as quick ones, so that too few are called good.
- */
-function goodWithin(t: TelemetryReading, withinMs: number): number {
-  const quick = (bins: Bins) =>
-    packBins(bins).reduce((sum, [bin, n]) => (binValue(bin) <= withinMs ? sum + n : sum), 0);
-  const failedBins = t.failedLatency ?? {};
-  const untold = Math.max(0, t.failed - countOf(packBins(failedBins)));
-  return Math.max(0, Math.min(t.ok, quick(t.latency) - quick(failedBins) - untold));
 }
 
 /** A frame from a source that gives a ready number, or null with the reason in the window. */
