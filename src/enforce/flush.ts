@@ -35,6 +35,9 @@ export interface FlushOptions {
 export function createFlush(options: FlushOptions): () => Promise<void> {
   const { redis, finder, time, recorder, inFlight, pool, stats, clock, processId } = options;
 
+  /** As last told: what happened without Redis is told when it is back. */
+  const told = { fallback: 0, slow: 0 };
+
   return async function flush() {
     const nowMs = clock.monotonicMs();
     const redisMs = time.nowMs(nowMs);
@@ -60,6 +63,9 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
     if (waiting !== null) {
       fields.push([FIELD.poolWaiting, Math.round(waiting)], [FIELD.poolFlushes, 1]);
     }
+    const { fallback, slow } = stats;
+    if (fallback > told.fallback) fields.push([FIELD.fallback, fallback - told.fallback]);
+    if (slow > told.slow) fields.push([FIELD.slowDecisions, slow - told.slow]);
     // The last field: who sees it counted sees all that came before it.
     fields.push([FIELD.flushes, 1]);
     const key = keys.telemetry(Math.floor(redisMs / 1000));
@@ -71,6 +77,7 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
         const failed = (await pipeline.exec())?.find(([error]) => error);
         if (failed?.[0]) throw failed[0];
       });
+      Object.assign(told, { fallback, slow });
     } catch {
       stats.telemetryDropped += 1;
     }

@@ -68,6 +68,9 @@ export interface Stats {
   decided(decision: Decision, wish: Pick<TakeWish, 'cost' | 'priority'>, tookMs: number): void;
   /** Numbers of a reply, with the tokens that a window of another algorithm holds. */
   sees(inForce: InForce, windowMs: number): void;
+  /** Decisions made without Redis, and those slower than 5 ms, so far. */
+  readonly fallback: number;
+  readonly slow: number;
   snapshot(): Pick<
     LimiterStats,
     | 'decisions'
@@ -82,6 +85,8 @@ export interface Stats {
   >;
 }
 
+/** A decision that took longer is told to the daemon: the p99 should lie below. */
+const SLOW_MS = 5;
 /** What is left of the capacity when a limit counts as near. */
 const NEAR_SHARE = 0.2;
 
@@ -90,6 +95,8 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
   const decisions = createTally();
   const denied = createTally();
   const wouldDeny: Record<string, number> = {};
+  let fallback = 0;
+  let slow = 0;
   const decisionMs = new Array<number>(LATENCY_EDGES_MS.length + 1).fill(0);
   let admitted = 0;
   let nearLimit = 0;
@@ -114,6 +121,8 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
     decided(decision, wish, tookMs) {
       const { allowed, source, subject } = decision;
       decisions.of(source).n += 1;
+      if (source === 'local' || source === 'open' || source === 'closed') fallback += 1;
+      if (tookMs > SLOW_MS) slow += 1;
       if (allowed) {
         admitted += 1;
         if (decision.reason === 'ok' && (source === 'redis' || source === 'unmanaged')) {
@@ -130,6 +139,12 @@ export function createStats(samples: Samples, top: TopSubjects | null): Stats {
       sumMs += tookMs;
       if (top !== null && subject !== null) top.decided(subject, wish.cost, !decision.wouldAllow);
       if (samples.asked) samples.decided(decision, wish, tookMs);
+    },
+    get fallback() {
+      return fallback;
+    },
+    get slow() {
+      return slow;
     },
     sees({ rate, capacity, subjectRate, subjectCapacity }, windowMs) {
       const total = windowMs > 0 ? (rate * windowMs) / 1000 : capacity;

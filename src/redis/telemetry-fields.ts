@@ -43,6 +43,9 @@ export const FIELD = {
   oldest: (bin: number) => `o:${bin}`,
   /** Whole seconds that Redis's clock is ahead of the process's; sent by processes that are more than a second off. */
   clockSkew: (seconds: number) => `k:${seconds}`,
+  /** Decisions without Redis since the last flush that came through, and decisions that took longer than 5 ms. */
+  fallback: 'fb',
+  slowDecisions: 'sl',
   /** Outcomes by breaker generation. */
   generationOk: (generation: number) => `go:${generation}`,
   generationFailed: (generation: number) => `ge:${generation}`,

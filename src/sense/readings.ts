@@ -81,6 +81,9 @@ export interface TelemetryReading {
   dbWaitSumMs: number;
   /** Requests waiting for a pool connection, fleet total, mean over the interval; null when none reports it. */
   poolWaiting: number | null;
+  /** Decisions made without Redis, and those that took longer than 5 ms. */
+  fallback?: number;
+  slowDecisions?: number;
   /** In flight, fleet total at the last flush of each process, and the age of the oldest. */
   inFlight: number;
   oldestMs: number;

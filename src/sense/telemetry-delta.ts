@@ -59,6 +59,8 @@ export function emptyDelta(): Delta {
       dbWait: {},
       dbWaitSumMs: 0,
       oldestMs: 0,
+      fallback: 0,
+      slowDecisions: 0,
       generation: null,
     },
     grown: 0,
@@ -163,6 +165,12 @@ function addField(delta: Delta, { kind, name, code }: Parts, count: number): voi
       return;
     case 'off':
       counts.offered += count;
+      return;
+    case 'fb':
+      counts.fallback += count;
+      return;
+    case 'sl':
+      counts.slowDecisions += count;
       return;
     case 'adm':
       counts.admitted += count;
