@@ -1,0 +1,136 @@
+/** Looks at each turn of a limiter that is led here, and raises what it means as alerts. Stage: daemon. */
+import { findRevision } from '../actuate/audit.js';
+import type { Actor } from '../actuate/entry.js';
+import type { Decision, Sample } from '../decide/types.js';
+import type { Policy } from '../policy/schema.js';
+import { limiterKeys } from '../redis/keys.js';
+import type { Params } from '../redis/params.js';
+import { MINUTE_MS } from '../redis/top-fields.js';
+import type { Notifier } from '../report/notify/notifier.js';
+import { resumeWatch, startWatch, type WatchFacts, watch } from '../report/notify/watch.js';
+import { mergeMinutes, topOf } from '../report/top-window.js';
+import type { Readings } from '../sense/readings.js';
+import type { LimiterDeps } from './managed-limiter.js';
+
+export interface LimiterAlerts {
+  /** Never rejects: what cannot be told is not worth a turn. */
+  see(turn: Turn): Promise<void>;
+  /** Another may have led meanwhile: what it told is read before the next look. */
+  takeOver(): void;
+}
+
+export interface Turn {
+  policy: Policy;
+  params: Params;
+  sample: Sample;
+  decision: Decision;
+  readings: Readings;
+  details: Record<string, string>;
+}
+
+const TOP_SUBJECTS = 3;
+
+export function createLimiterAlerts(
+  deps: Pick<LimiterDeps, 'redis' | 'address' | 'owner' | 'log'> & { notifier: Notifier },
+): LimiterAlerts {
+  const { redis, address, owner, log, notifier } = deps;
+  const limiter = address.name;
+  let memory = startWatch();
+  let resumed = false;
+  let change: WatchFacts['change'] = null;
+
+  async function newestChange(params: Params): Promise<WatchFacts['change']> {
+    const { epoch, revision } = params;
+    if (change?.revision === revision) return change;
+    const entry = await findRevision(redis, address, revision, epoch).catch(() => null);
+    if (entry === null) return null;
+    const { actor, reason, sentence } = entry.body;
+    return { revision, who: nameOf(actor), reason, sentence };
+  }
+
+  /** Whom a far higher share of denials is due to, as services count them. */
+  async function heaviest(nowMs: number): Promise<string[]> {
+    const minute = Math.floor(nowMs / MINUTE_MS);
+    const keys = limiterKeys(address);
+    const hashes = await Promise.all([minute, minute - 1].map((m) => redis.hgetall(keys.top(m))));
+    const window = mergeMinutes(hashes);
+    return topOf(window, 'denied', TOP_SUBJECTS).map(
+      ({ subject, denied, tokens }) => `${subject} (${denied ?? tokens ?? 0})`,
+    );
+  }
+
+  async function look({
+    policy,
+    params,
+    sample,
+    decision,
+    readings,
+    details,
+  }: Turn): Promise<void> {
+    if (!resumed) {
+      memory = resumeWatch(await notifier.firing(limiter));
+      resumed = true;
+    }
+    change = await newestChange(params);
+    const { nowMs, inForce } = sample;
+    const looked = watch(memory, {
+      ...{ limiter, owner: policy.owner ?? null, daemon: owner, nowMs, change },
+      state: inForce.state,
+      rate: inForce.rate,
+      inFlightMax: inForce.inFlightMax,
+      revision: params.revision,
+      holdEndsMs: holdEnd(params, nowMs),
+      heldBy: params.heldBy,
+      atFloorTicks: decision.terms.atFloorTicks ?? 0,
+      signals: Object.fromEntries(
+        Object.entries(sample.signals).map(([name, { fresh, reason }]) => [
+          name,
+          { lost: isLost(fresh, reason), why: details[name] ?? reason ?? '' },
+        ]),
+      ),
+      traffic: trafficOf(readings.telemetry),
+    });
+    memory = looked.memory;
+    for (const alert of looked.alerts) {
+      if (alert.kind !== 'denied' || alert.state !== 'firing') continue;
+      const top = await heaviest(nowMs).catch(() => []);
+      if (top.length > 0) alert.why = `denied most, of the last two minutes: ${top.join(', ')}`;
+    }
+    notifier.raise(looked.alerts, policy.notify ?? []);
+  }
+
+  return {
+    see: (turn) =>
+      look(turn).catch((error) =>
+        log.error({ event: 'alerts_failed', limiter, err: error }, (error as Error).message),
+      ),
+    takeOver() {
+      resumed = false;
+    },
+  };
+}
+
+/** Reasons of a service that rests, not of a source that is lost. */
+const RESTS: readonly unknown[] = ['thin', 'no_traffic', 'not_started'];
+
+function isLost(fresh: boolean, reason: string | undefined): boolean | null {
+  if (fresh || RESTS.includes(reason)) return false;
+  return reason === undefined ? null : true;
+}
+
+/** The nearest end of a person's hold that ends by itself. */
+function holdEnd(params: Params, nowMs: number): number | null {
+  const ends = [params.pinnedUntil, params.frozenUntil].filter((ms) => ms > nowMs);
+  return ends.length === 0 ? null : Math.min(...ends);
+}
+
+function trafficOf(telemetry: Readings['telemetry']): WatchFacts['traffic'] {
+  if (telemetry.kind === 'missing') return null;
+  const { offered, denied, fallback = 0, slowDecisions = 0 } = telemetry;
+  const all = Object.values(denied).reduce((sum, count) => sum + count, 0);
+  return { offered, denied: all, fallback, slow: slowDecisions };
+}
+
+function nameOf(actor: Actor | undefined): string {
+  return actor === undefined ? 'unknown' : `${actor.kind} ${actor.name}`;
+}
