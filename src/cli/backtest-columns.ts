@@ -5,7 +5,8 @@ import { UsageError } from './output.js';
 import { closest } from './text.js';
 
 export const COLUMNS = [
-  ...['okPerSecond', 'failedPerSecond', 'offeredPerSecond', 'deniedPerSecond'],
+  ...['okPerSecond', 'failedPerSecond', 'offeredPerSecond'],
+  ...['deniedPerSecond', 'deniedByCapPerSecond'],
   ...['meanMs', 'p50Ms', 'p95Ms', 'p99Ms', 'p999Ms', 'inFlight'],
   ...['dbWaitMs', 'dbWaitP95Ms', 'poolWaiting', 'rate', 'inFlightMax'],
 ];
@@ -28,6 +29,7 @@ export function recordedFrom(
   values: Readonly<Record<string, number | undefined>>,
 ): Recorded | null {
   const { okPerSecond, failedPerSecond = 0, deniedPerSecond = 0 } = values;
+  const { deniedByCapPerSecond = 0 } = values;
   if (okPerSecond === undefined) return null;
   const known = (name: string) => values[name] ?? null;
   const signals: Record<string, number> = {};
@@ -38,8 +40,10 @@ export function recordedFrom(
   return {
     ...at,
     ...{ okPerSecond, failedPerSecond },
-    offeredPerSecond: values.offeredPerSecond ?? okPerSecond + failedPerSecond + deniedPerSecond,
-    ...{ deniedByRatePerSecond: deniedPerSecond, deniedByCapPerSecond: 0 },
+    offeredPerSecond:
+      values.offeredPerSecond ??
+      okPerSecond + failedPerSecond + deniedPerSecond + deniedByCapPerSecond,
+    ...{ deniedByRatePerSecond: deniedPerSecond, deniedByCapPerSecond },
     ...{ meanMs: known('meanMs'), p50Ms: known('p50Ms'), p95Ms: known('p95Ms') },
     ...{ p99Ms: known('p99Ms'), p999Ms: known('p999Ms'), inFlight: known('inFlight') },
     ...{ dbWaitMs: known('dbWaitMs'), dbWaitP95Ms: known('dbWaitP95Ms') },

@@ -17,6 +17,8 @@ export interface PrometheusRange {
   toMs: number;
   /** PromQL by column or signal; they count before Flyball's own metrics. */
   queries: Readonly<Record<string, string>>;
+  /** Sent with each question. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 interface Series {
@@ -31,9 +33,7 @@ type Minutes = Map<number, Record<string, number>>;
 export async function readPrometheus(policy: Policy, range: PrometheusRange): Promise<Recorded[]> {
   const minutes: Minutes = new Map();
   for (const [name, query] of Object.entries(ownQueries(range.limiter))) {
-    add(minutes, await ask(range, query), (metric) =>
-      name === 'signal' ? (metric.signal ?? '') : name,
-    );
+    add(minutes, await ask(range, query), (metric) => nameIn(name, metric));
   }
   for (const values of minutes.values()) deriveAnswers(values);
   for (const [name, query] of Object.entries(range.queries)) {
@@ -55,6 +55,13 @@ export async function readPrometheus(policy: Policy, range: PrometheusRange): Pr
     });
 }
 
+/** Those with several series at once tell them apart by a label. */
+function nameIn(name: string, metric: Record<string, string>): string {
+  if (name === 'signal') return metric.signal ?? '';
+  if (name === 'denied' && metric.limit === 'in_flight') return 'deniedByCapPerSecond';
+  return name === 'denied' ? 'deniedPerSecond' : name;
+}
+
 /** Every daemon shows all limiters; a daemon that was lost shows none. */
 function ownQueries(limiter: string): Record<string, string> {
   const of = (metric: string, more = '') =>
@@ -63,7 +70,7 @@ function ownQueries(limiter: string): Record<string, string> {
   return {
     offeredPerSecond: most('flyball_sense_offered_requests_per_second'),
     admittedPerSecond: most('flyball_sense_admitted_requests_per_second'),
-    deniedPerSecond: `sum(max by (limit) (${of('flyball_sense_denied_requests_per_second')}))`,
+    denied: `max by (limit) (${of('flyball_sense_denied_requests_per_second')})`,
     errorRatio: most('flyball_estimate_error_ratio'),
     meanMs: `1000 * ${most('flyball_estimate_latency_mean_seconds')}`,
     inFlight: most('flyball_estimate_in_flight_requests'),
@@ -105,7 +112,7 @@ async function ask(range: PrometheusRange, query: string): Promise<Series[]> {
   const series = new Map<string, Series>();
   for (let from = first; from <= range.toMs; from += POINTS_AT_ONCE * STEP_MS) {
     const to = Math.min(range.toMs, from + (POINTS_AT_ONCE - 1) * STEP_MS);
-    for (const part of await askPart(range.url, query, from, to)) {
+    for (const part of await askPart(range, query, from, to)) {
       const key = JSON.stringify(Object.entries(part.metric).sort());
       const known = series.get(key);
       if (known === undefined) series.set(key, part);
@@ -116,7 +123,7 @@ async function ask(range: PrometheusRange, query: string): Promise<Series[]> {
 }
 
 async function askPart(
-  base: string,
+  { url: base, headers: own }: PrometheusRange,
   query: string,
   fromMs: number,
   toMs: number,
@@ -132,8 +139,10 @@ async function askPart(
   url.searchParams.set('end', String(toMs / 1000));
   url.searchParams.set('step', String(STEP_MS / 1000));
   const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  const headers: Record<string, string> =
-    username === '' ? {} : { authorization: `Basic ${Buffer.from(login).toString('base64')}` };
+  const headers = new Headers(own);
+  if (username !== '' && !headers.has('authorization')) {
+    headers.set('authorization', `Basic ${Buffer.from(login).toString('base64')}`);
+  }
   let status = 0;
   let body: string;
   try {
@@ -148,6 +157,11 @@ async function askPart(
 }
 
 function seriesOf(body: string, status: number, base: string, query: string): Series[] {
+  if (status === 401 || status === 403) {
+    throw fault(
+      `${redactUrl(base)} refuses the login (status ${status}): give it in the address, http://user:password@…, or by --header 'Authorization=env:NAME'`,
+    );
+  }
   let parsed: { status?: string; error?: string; data?: { resultType?: string; result?: unknown } };
   try {
     parsed = JSON.parse(body) as typeof parsed;

@@ -21,6 +21,7 @@ interface BacktestFlags {
   limiter?: string;
   prometheus?: string;
   query: Record<string, string>;
+  header: Record<string, string>;
   csv?: string;
   closedLoop?: true;
   all?: true;
@@ -42,6 +43,12 @@ export function register(program: Command, io: CliIo): void {
         '--query <name=promql>',
         'a column or signal from Prometheus; repeatable',
         addQuery,
+        {},
+      )
+      .option(
+        '--header <name=value>',
+        'sent to Prometheus; a value env:NAME is read from the environment; repeatable',
+        addHeader,
         {},
       )
       .option('--csv <file>', 'from a file instead')
@@ -69,6 +76,9 @@ async function backtest(io: CliIo, path: string, flags: BacktestFlags): Promise<
   }
   if (flags.prometheus === undefined && Object.keys(flags.query).length > 0) {
     throw new UsageError('--query asks Prometheus.', 'Give its address: --prometheus <url>.');
+  }
+  if (flags.prometheus === undefined && Object.keys(flags.header).length > 0) {
+    throw new UsageError('--header is for Prometheus.', 'Give its address: --prometheus <url>.');
   }
   const { file, policy } = await onePolicy(path, flags.deadline);
   const { recorded, source } = await pastOf(io, policy, flags);
@@ -119,9 +129,10 @@ async function pastOf(
   }
   if (flags.prometheus !== undefined) {
     for (const name of Object.keys(flags.query)) checkColumn(policy, name);
+    const headers = headersOf(flags.header, io.env);
     const range = { url: flags.prometheus, limiter, fromMs, toMs: nowMs, queries: flags.query };
     io.say('Asking Prometheus …');
-    return { recorded: await readPrometheus(policy, range), source: 'Prometheus' };
+    return { recorded: await readPrometheus(policy, { ...range, headers }), source: 'Prometheus' };
   }
   return withRedis(io, async (session) => {
     const address = await findLimiter(session, limiter);
@@ -151,6 +162,28 @@ async function played(
 function parseUrl(text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
   throw new InvalidArgumentError('It is no address. Write http://127.0.0.1:9090.');
+}
+
+function addHeader(text: string, headers: Record<string, string>): Record<string, string> {
+  const [, name, value] = /^([\w-]+)=([\x20-\x7e]+)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new InvalidArgumentError("It is no header. Write name=value: 'Authorization=env:NAME'.");
+  }
+  return { ...headers, [name]: value };
+}
+
+/** `env:NAME` keeps a secret out of the list of processes. */
+function headersOf(given: Record<string, string>, env: NodeJS.ProcessEnv): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, text] of Object.entries(given)) {
+    const [, variable] = /^env:(\w+)$/.exec(text) ?? [];
+    const value = variable === undefined ? text : env[variable];
+    if (!value) {
+      throw new UsageError(`--header ${name}: the environment has no ${variable}.`, 'Set it.');
+    }
+    headers[name] = value.trim();
+  }
+  return headers;
 }
 
 function addQuery(text: string, queries: Record<string, string>): Record<string, string> {
