@@ -1,25 +1,15 @@
 /** Limiters of one upstream open and come back together: each leader tells its breaker in one hash, and reads the others'. Stage: daemon. */
 import type { RedisClient } from '../actuate/actuator.js';
 import type { BreakerMemory, Decision, UpstreamWord } from '../decide/types.js';
+import { newestWord, TOLD_STATES, type ToldBreaker, toldOf } from '../decide/upstream-news.js';
 import type { Logger } from '../log.js';
 import type { Policy } from '../policy/schema.js';
 import { fleetKeys, type LimiterAddress } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 
-/** What each limiter's leader tells the others, under the limiter's name. */
-interface UpstreamRecord {
-  state: UpstreamWord['state'];
-  /** Redis ms of the trip that it speaks of; 0: none that was its own or followed. */
-  round: number;
-  /** Redis ms until which it is open. */
-  untilMs: number;
-}
-
 /** The hash lives this long after the last word, and a word that stands is told again within it. */
 const KEEP_MS = 86_400_000;
 const AGAIN_MS = 60_000;
-/** What tells more, last. */
-const STATES = ['probing', 'passed', 'open'] as const satisfies UpstreamWord['state'][];
 
 export interface UpstreamBreaker {
   /** The newest word of another limiter; undefined: the policy names no upstream, or nobody has told. */
@@ -79,14 +69,18 @@ export function createUpstreamBreaker(deps: {
       return trying(name, async () => {
         const key = await enter(name);
         if (key === null || name === undefined) return undefined;
-        const newest = newestWord(await redis.hgetall(key), me, nowMs);
-        return newest && { name, ...newest };
+        const others = new Map<string, ToldBreaker>();
+        for (const [by, text] of Object.entries(await redis.hgetall(key))) {
+          const record = by === me ? null : parse(text);
+          if (record !== null) others.set(by, record);
+        }
+        return newestWord(name, others, nowMs);
       });
     },
     async tell(policy, breaker, decision, params, nowMs) {
       const key = entered;
       if (key === null) return;
-      const text = JSON.stringify(recordOf(breaker, decision, params, nowMs));
+      const text = JSON.stringify(toldOf(breaker, decision, params.openUntil, nowMs));
       if (text === told.text && nowMs - told.atMs < AGAIN_MS && nowMs >= told.atMs) return;
       await trying(policy.breaker?.upstream, async () => {
         const reply = await redis.multi().hset(key, me, text).pexpire(key, KEEP_MS).exec();
@@ -98,54 +92,12 @@ export function createUpstreamBreaker(deps: {
   };
 }
 
-/** A trip that a person made is theirs alone: nobody follows it. */
-function recordOf(
-  breaker: BreakerMemory,
-  decision: Decision,
-  params: Params,
-  nowMs: number,
-): UpstreamRecord {
-  const { round = 0, joined = 0 } = breaker;
-  const { state, change, openForMs } = decision;
-  if (state === 'open' && joined === 1) {
-    const untilMs = change && openForMs !== undefined ? nowMs + openForMs : params.openUntil;
-    return { state: 'open', round, untilMs: Math.floor(untilMs) };
-  }
-  const stopped = state === 'open' || state === 'half-open';
-  return { state: stopped ? 'probing' : 'passed', round, untilMs: 0 };
-}
-
-/** Of the newest round an open breaker tells most, then one whose probes have passed. */
-function newestWord(
-  hash: Record<string, string>,
-  me: string,
-  nowMs: number,
-): Omit<UpstreamWord, 'name'> | undefined {
-  const rank = ({ state }: UpstreamRecord) => STATES.indexOf(state);
-  let newest: { by: string; record: UpstreamRecord } | undefined;
-  for (const [by, text] of Object.entries(hash)) {
-    const record = by === me ? null : parse(text);
-    if (record === null || record.round === 0) continue;
-    const before = newest?.record;
-    const newer =
-      before === undefined ||
-      record.round > before.round ||
-      (record.round === before.round && rank(record) > rank(before));
-    if (newer) newest = { by, record };
-  }
-  if (newest === undefined) return undefined;
-  const { by, record } = newest;
-  const leftMs = record.state === 'open' ? Math.max(0, Math.ceil(record.untilMs - nowMs)) : 0;
-  // A clock that was set back would make it longer than any breaker stays open by itself.
-  return { by, round: record.round, state: record.state, leftMs: Math.min(leftMs, KEEP_MS) };
-}
-
-function parse(text: string): UpstreamRecord | null {
+function parse(text: string): ToldBreaker | null {
   try {
-    const record = JSON.parse(text) as UpstreamRecord;
+    const record = JSON.parse(text) as ToldBreaker;
     const { state, round, untilMs } = record;
     const sound = [round, untilMs].every((n) => Number.isFinite(n) && n >= 0);
-    return sound && STATES.includes(state) ? { state, round, untilMs } : null;
+    return sound && TOLD_STATES.includes(state) ? { state, round, untilMs } : null;
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
 /** What one limiter's breaker takes from the others that share its upstream: they open and come back together. Stage: decide. */
-import type { BreakerMemory, Sample } from './types.js';
+import type { BreakerMemory, Decision, Sample, UpstreamWord } from './types.js';
 
 /**
  * Each trip on a limiter's own evidence begins a round, numbered by Redis's time; those who follow are of the same round. Only a
@@ -49,4 +49,58 @@ export function followRound(
 /** The round that a trip begins, or follows. */
 export function roundOf(memory: BreakerMemory, sample: Sample, news: News | null): number {
   return news?.round ?? Math.max(Math.floor(sample.nowMs), (memory.round ?? 0) + 1);
+}
+
+/** What a limiter tells the others of its breaker. */
+export interface ToldBreaker {
+  state: UpstreamWord['state'];
+  /** Redis ms of the trip that it speaks of; 0: none that was its own or followed. */
+  round: number;
+  /** Redis ms until which it is open. */
+  untilMs: number;
+}
+
+/** What tells more, last. */
+export const TOLD_STATES: readonly UpstreamWord['state'][] = ['probing', 'passed', 'open'];
+
+/** How a breaker stands once `decision` is in force. A trip that a person made is theirs alone: nobody follows it. */
+export function toldOf(
+  breaker: BreakerMemory,
+  decision: Pick<Decision, 'state' | 'change' | 'openForMs'>,
+  openUntilMs: number,
+  nowMs: number,
+): ToldBreaker {
+  const { round = 0, joined = 0 } = breaker;
+  const { state, change, openForMs } = decision;
+  if (state === 'open' && joined === 1) {
+    const untilMs = change && openForMs !== undefined ? nowMs + openForMs : openUntilMs;
+    return { state: 'open', round, untilMs: Math.max(0, Math.floor(untilMs)) };
+  }
+  const stopped = state === 'open' || state === 'half-open';
+  return { state: stopped ? 'probing' : 'passed', round, untilMs: 0 };
+}
+
+/** A clock that was set back would make it longer than any breaker stays open by itself. */
+const LONGEST_MS = 86_400_000;
+
+/** Of the newest round an open breaker tells most, then one whose probes have passed. */
+export function newestWord(
+  name: string,
+  others: ReadonlyMap<string, ToldBreaker>,
+  nowMs: number,
+): UpstreamWord | undefined {
+  const rank = ({ state }: ToldBreaker) => TOLD_STATES.indexOf(state);
+  let newest: { by: string; told: ToldBreaker } | undefined;
+  for (const [by, told] of others) {
+    const before = newest?.told;
+    const newer =
+      before === undefined ||
+      told.round > before.round ||
+      (told.round === before.round && rank(told) > rank(before));
+    if (told.round > 0 && newer) newest = { by, told };
+  }
+  if (newest === undefined) return undefined;
+  const { state, round, untilMs } = newest.told;
+  const leftMs = state === 'open' ? Math.max(0, Math.ceil(untilMs - nowMs)) : 0;
+  return { name, by: newest.by, round, state, leftMs: Math.min(leftMs, LONGEST_MS) };
 }

@@ -20,7 +20,7 @@ function breaking(signals: PolicyInput['signals'], breaker: object, more: object
     signals: { ...signals },
     objective: {},
     control: { law: 'fixed' },
-    breaker: { openFor: '5s', ...breaker } as PolicyInput['breaker'],
+    breaker: { openFor: '5s', ...(breaker as NonNullable<PolicyInput['breaker']>) },
     ...more,
   });
 }
