@@ -80,14 +80,18 @@ async function finding(
     const ageMs = Math.max(0, Math.round(systemClock.monotonicMs() - found.monotonicMs));
     const detail = found.detail === undefined ? '' : ` (${found.detail})`;
     const message = `answers ${number(found.value)}${detail}, ${span(ageMs)} old`;
-    return { ...of, status: 'ok', value: found.value, ageMs, reason: null, message, mend: null };
+    // Counters that have never counted have no series yet: 0 is right, or the label is wrong.
+    const nothing = found.value === 0 ? await advice(signal, env) : null;
+    const mend = nothing === null ? null : `${nothing} If it has not happened yet, 0 is right.`;
+    const status = mend === null ? 'ok' : 'quiet';
+    return { ...of, status, value: found.value, ageMs, reason: null, message, mend };
   }
   const { reason, detail } = found;
   const message = detail === undefined ? reason : `${reason}: ${detail}`;
   const quiet = QUIET.has(reason);
   const mend = quiet
     ? 'It will answer once there is something to see.'
-    : ((await advice(signal, found, env)) ?? mendOf(signal, found));
+    : ((reason === 'no_data' ? await advice(signal, env) : null) ?? mendOf(signal, found));
   return {
     ...of,
     status: quiet ? 'quiet' : 'fail',
@@ -100,12 +104,7 @@ async function finding(
 }
 
 /** What the source itself has in place of what was asked for. A question that fails leaves the plain words. */
-async function advice(
-  signal: SourcedSignal,
-  { reason }: Missing,
-  env: NodeJS.ProcessEnv,
-): Promise<string | null> {
-  if (reason !== 'no_data') return null;
+async function advice(signal: SourcedSignal, env: NodeJS.ProcessEnv): Promise<string | null> {
   try {
     if (signal.source === 'prometheus') return await adviseQuery(signal, env);
     return signal.source === 'scrape' ? await advisePage(signal, env) : null;
