@@ -5,7 +5,7 @@ import { boundsOf, clamp } from './bounds.js';
 import { afterCut, judge, ownAim, relieve } from './futile.js';
 import { type Law, numberIn, startingPoint } from './law.js';
 import { overloadOf } from './overload.js';
-import { overloadText, type Reason, trafficText } from './reasons.js';
+import { num, overloadText, type Reason, trafficText } from './reasons.js';
 
 /**
  *   near the knee   good ← X, rate ← 0.92 · good          (X: measured throughput, never the old rate)
@@ -179,7 +179,8 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
     } else if (over < -TUNING.calm && drained && (binds || draining)) {
       const seconds = Math.min(traffic.intervalMs, 5000) / 1000;
       const haste = 1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1);
-      if (!draining) t += seconds * loop.raise * haste;
+      // A rate must foresee: slower where the loop is late, never faster.
+      if (!draining) t += seconds * Math.min(1, loop.raise) * haste;
       draining = 0;
       // Back at once to just under what was good; beyond it never further than one sample can tell.
       const room = clamp((needed - underWay) / needed, 0, 1);
@@ -197,6 +198,12 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
     }
   }
   if (sinceCutMs === 0) searching = 0;
+  // What the queue says comes before what late answers say: then it is the reason, and is told.
+  const drainedText =
+    reason === 'law_raise' && over > 0 ? `; ${num(underWay)} under way: drained` : '';
+  const queueText = queueing
+    ? `; ${num(underWay)} under way, of which this throughput needs ${num(needed)}`
+    : drainedText;
   rate = clamp(rate, bounds.min, bounds.max);
   return {
     memory: {
@@ -216,7 +223,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
     inFlightMax: start.inFlightMax,
     reason,
     why: overload.fresh
-      ? `${overloadText(policy, overload)}; ${trafficText(sample)}; rate only`
+      ? `${overloadText(policy, overload)}; ${trafficText(sample)}${queueText}; rate only`
       : overloadText(policy, overload),
     terms: {
       z: overload.z,

@@ -82,7 +82,7 @@ export interface LoopTuning {
 export const DEFAULT_LOOP: LoopTuning = { trust: 0, deadMs: 0, cut: 1, raise: 1, headroom: 1 };
 
 /** The loop that the law's own constants were made for. */
-const USUAL = { deadMs: 1_500, gain: 0.8, noise: 0.12 };
+const USUAL = { deadMs: 3_000, gain: 0.8, noise: 0.2 };
 
 /** Whatever the fit says, a constant moves no further than by these factors. */
 const SAFE = { least: 0.5, most: 2 };
