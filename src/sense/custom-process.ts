@@ -35,6 +35,8 @@ export function createCustomProcess(
     env,
     execArgv: ['--max-old-space-size=128'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    // JSON has no NaN, and a function may give it.
+    serialization: 'advanced',
   });
   child.unref();
   child.channel?.unref();
