@@ -29,7 +29,6 @@ export const breakerSchema = z.strictObject({
   /** Further levels: any of them trips it too. Default: none. */
   or: z
     .array(tripSchema)
-    .min(1, 'is an empty list. Leave it out.')
     .max(7, 'are more than 7 levels beside the first. Fewer tell more.')
     .optional(),
   /** Time at rate zero after the first trip. Default 5 s. */

@@ -154,6 +154,7 @@ describe.each([
       ['HSET', fleetKeys().limiters, 'checkout', 'elsewhere'],
       ['HSET', fleetKeys().daemons, 'd', '1'],
       ['HSET', fleetKeys().downstream('orders-db'), 'checkout', '{}'],
+      ['HSET', fleetKeys().upstream('bank'), 'checkout', '{}'],
     ];
     for (const write of writes) {
       expect([write, await tried(service, ...write)]).toEqual([write, 'refused']);

@@ -7,6 +7,7 @@ import {
   postgres,
   step,
   telemetry,
+  upstream,
   upstreamErrors,
 } from 'flyball';
 
@@ -78,6 +79,43 @@ definePolicy({ limiter, signals, breaker: { on: 'upstrem', above: 100 } });
 definePolicy({ limiter, breaker: { on: 'upstream', above: 100 } });
 // @ts-expect-error
 definePolicy({ limiter, signals, breaker: { on: 'p95', above: 100 } });
+
+// Any of several levels, each on a signal of its own; one upstream's breaker for several policies.
+const levels = {
+  ...signals,
+  timeouts: telemetry.timeoutRatio(),
+  slow: telemetry.slowRatio({ over: '2s' }),
+  inARow: telemetry.failuresInARow(),
+  bank: telemetry.errorRatio({ upstream: 'bank' }),
+};
+const bank = upstream('bank', {
+  on: 'bank',
+  above: '50%',
+  or: [
+    { on: 'timeouts', above: 0.2 },
+    { on: 'inARow', above: 20 },
+    { on: 'dbWait', above: 20, per: '10s' },
+  ],
+  shed: 'proportional',
+});
+definePolicy({ limiter, signals: levels, breaker: bank });
+definePolicy({ limiter, signals: levels, breaker: { on: 'slow', above: '40%' } });
+// @ts-expect-error
+definePolicy({ limiter, signals, breaker: bank });
+definePolicy({
+  limiter,
+  signals: levels,
+  // @ts-expect-error
+  breaker: { on: 'slow', above: '40%', or: [{ on: 'p95', above: 5 }] },
+});
+definePolicy({
+  limiter,
+  signals: levels,
+  // @ts-expect-error
+  breaker: { on: 'slow', above: '40%', or: [{ on: 'inARow', above: '20%' }] },
+});
+// @ts-expect-error
+definePolicy({ limiter, signals: levels, breaker: { on: 'slow', above: '40%', shed: 'some' } });
 
 // Levels in the wrong unit.
 // @ts-expect-error

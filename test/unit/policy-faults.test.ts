@@ -253,6 +253,64 @@ test('a breaker counts failures, and its level fits', () => {
   );
 });
 
+test('several levels: each is checked as if it stood alone, and none shares its signal', () => {
+  const signals = {
+    errors: ERRORS,
+    upstream: UPSTREAM,
+    row: { source: 'telemetry', stat: 'failuresInARow' },
+    slow: { source: 'telemetry', stat: 'slowRatio', over: '2s' },
+    p95: P95,
+  };
+  const or = (...levels: object[]) => ({
+    limiter: LIMITER,
+    signals,
+    breaker: { on: 'errors', above: '50%', or: levels },
+  });
+  expect(faultsOf(or({ on: 'row', above: 20 }, { on: 'slow', above: '40%', per: '5s' }))).toEqual(
+    [],
+  );
+  expect(only(or({ on: 'rows', above: 20 }))).toMatch(
+    /^breaker\.or\.0\.on names no signal: there is no "rows"/,
+  );
+  expect(only(or({ on: 'row', above: 20 }, { on: 'p95', above: '2s' }))).toMatch(
+    /^breaker\.or\.1\.on names "p95", which is not of failures.*For slow answers: telemetry\.slowRatio\(\)\.$/,
+  );
+  expect(only(or({ on: 'slow', above: 3 }))).toMatch(
+    /^breaker\.or\.0\.above is 3, but signal "slow" is a ratio/,
+  );
+  expect(only(or({ on: 'slow', above: '100%' }))).toMatch(
+    /^breaker\.or\.0\.above is 1.*never trip/,
+  );
+  expect(only(or({ on: 'row', above: 20, per: '1m' }))).toMatch(
+    /^breaker\.or\.0\.per has no meaning for failures in a row/,
+  );
+  expect(only(or({ on: 'errors', above: '20%' }))).toMatch(
+    /^breaker\.or\.0\.on names "errors", which has a level already/,
+  );
+  expect(only(or({ on: 'row', above: 20, openFor: '5s' }))).toBe(
+    'breaker.or.0.openFor is not a field. Allowed: on, above, per, minAnswers.',
+  );
+});
+
+test('what is shed in proportion is a share; an upstream has a name', () => {
+  const breaker = (fields: object) => ({
+    limiter: LIMITER,
+    signals: { errors: ERRORS, upstream: UPSTREAM },
+    breaker: fields,
+  });
+  const share = { on: 'errors', above: '50%', shed: 'proportional', upstream: 'wechat-pay' };
+  expect(faultsOf(breaker(share))).toEqual([]);
+  expect(only(breaker({ ...share, on: 'upstream', above: 5 }))).toMatch(
+    /^breaker\.shed is "proportional", but "upstream" is not a share of the answers/,
+  );
+  expect(only(breaker({ ...share, shed: 'half' }))).toBe(
+    'breaker.shed is "half", not one of "all", "proportional".',
+  );
+  expect(only(breaker({ ...share, upstream: 'WeChat Pay' }))).toMatch(
+    /^breaker\.upstream is "WeChat Pay", not a name/,
+  );
+});
+
 test('C83: a half-open that could never reach its verdict is refused', () => {
   const breaker = { on: 'upstream', above: 5, probeRate: 0.1, probeDeadline: '10s', successes: 3 };
   const policy = { limiter: LIMITER, signals: { upstream: UPSTREAM }, breaker };
