@@ -75,7 +75,7 @@ function versionOf(path, probe) {
     encoding: 'utf8',
     timeout: ANSWER_WITHIN_MS,
   });
-  const version = probe ? /^(\d+(?:\.\d+)*)/ : /server v=(\d+(?:\.\d+)*)/;
+  const version = probe ? /(\d+(?:\.\d+)+)/ : /server v=(\d+(?:\.\d+)*)/;
   return version.exec(run.stdout ?? '')?.[1] ?? null;
 }
 

@@ -1,12 +1,22 @@
 /** A private MariaDB for tests: real process, own port and folder, without its own users' passwords; ended by its pid. */
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serverAccount } from '../../src/demo/postgres-binaries.js';
 import { end, until } from './prometheus-server.js';
 import { freePort } from './redis-server.js';
+
+const MARIADBD = process.env.SUITE_MARIADB ?? 'mariadbd';
 
 export interface TestMariadb {
   readonly port: number;
@@ -30,13 +40,13 @@ export async function startMariadb(args: string[] = []): Promise<TestMariadb> {
   mkdirSync(data);
   if (account) chownSync(data, account.uid, account.gid);
   const env = { PATH: `${process.env.PATH}:/usr/sbin`, HOME: dir };
-  const made = spawnSync('mariadbd', [...common, '--bootstrap', '--skip-networking'], {
+  const made = spawnSync(MARIADBD, [...common, '--bootstrap', '--skip-networking'], {
     ...{ ...account, cwd: dir, env, encoding: 'utf8', input: systemTables() },
   });
   if (made.status !== 0) throw new Error(`mariadbd --bootstrap: ${made.error ?? made.stderr}`);
   const port = await freePort();
   const child = spawn(
-    'mariadbd',
+    MARIADBD,
     [
       ...common,
       `--port=${port}`,
@@ -83,7 +93,11 @@ export async function startMariadb(args: string[] = []): Promise<TestMariadb> {
 
 /** What mariadb-install-db does, which looks for programs of the client's package. `root` may do all, from loopback. */
 function systemTables(): string {
-  const read = (name: string) => readFileSync(join('/usr/share/mysql', `${name}.sql`), 'utf8');
+  const share = ['/usr/share/mysql', '/usr/share/mariadb'].find((path) =>
+    existsSync(join(path, 'mysql_system_tables.sql')),
+  );
+  if (share === undefined) throw new Error('MariaDB has no mysql_system_tables.sql in /usr/share');
+  const read = (name: string) => readFileSync(join(share, `${name}.sql`), 'utf8');
   return [
     'CREATE DATABASE mysql;',
     'USE mysql;',

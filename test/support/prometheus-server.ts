@@ -41,7 +41,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<TestP
   const web = join(dir, 'web.yml');
   if (options.webConfig !== undefined) writeFileSync(web, options.webConfig);
   const child = spawn(
-    'prometheus',
+    process.env.SUITE_PROMETHEUS ?? 'prometheus',
     [
       `--config.file=${join(dir, 'prometheus.yml')}`,
       `--storage.tsdb.path=${join(dir, 'data')}`,
