@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../clock.js';
 import { createLog } from '../log.js';
+import { fileWithCode } from '../policy/code.js';
 import type { LoadedPolicy } from '../policy/load.js';
 import type { Signal } from '../policy/schema.js';
 import { advisePage } from '../sense/advice-page.js';
@@ -38,7 +39,8 @@ export async function checkLive(
   env: NodeJS.ProcessEnv,
 ): Promise<LiveFinding[]> {
   const log = createLog({ level: 'silent', fd: 2 });
-  const pool = createSourcePool({ env, log, clock: systemClock, everyMs: 0 });
+  const policyFile = (code: string) => fileWithCode(loaded, code);
+  const pool = createSourcePool({ env, log, clock: systemClock, everyMs: 0, policyFile });
   const opened = loaded.map(({ policy }) => {
     const signals = Object.entries(policy.signals).filter((each): each is [string, SourcedSignal] =>
       isSourced(each[1]),

@@ -46,14 +46,19 @@ export async function checkPolicies(
     const names = loaded.map(({ policy }) => policy.limiter.name).join(', ');
     findings.push({ check: 'policies', status: 'ok', message: `valid: ${names}` });
   }
-  for (const { policy } of session ? loaded : []) {
-    findings.push(...(await checkSignals(io, session!, policy)));
+  for (const { policy, file } of session ? loaded : []) {
+    findings.push(...(await checkSignals(io, session!, policy, file)));
   }
   return findings;
 }
 
 /** One reading of every signal, as the daemon takes it. */
-async function checkSignals(io: CliIo, session: Session, policy: Policy): Promise<Finding[]> {
+async function checkSignals(
+  io: CliIo,
+  session: Session,
+  policy: Policy,
+  file: string,
+): Promise<Finding[]> {
   const [{ createSampler }, { createSourcePool }] = await Promise.all([
     import('../sense/sampler.js'),
     import('../sense/source-pool.js'),
@@ -65,7 +70,10 @@ async function checkSignals(io: CliIo, session: Session, policy: Policy): Promis
     policy,
     address: { name, group, prefix: session.prefix },
     clock: systemClock,
-    sources: createSourcePool({ env: io.env, log, clock: systemClock, everyMs: 0 }),
+    sources: createSourcePool({
+      ...{ env: io.env, log, clock: systemClock, everyMs: 0 },
+      policyFile: () => file,
+    }),
     // Asked once: each source has all of its deadline.
     patienceMs: Number.POSITIVE_INFINITY,
   });

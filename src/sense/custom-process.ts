@@ -2,12 +2,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { childCommand } from '../policy/child-command.js';
 import type { CustomAsk, CustomReply, CustomResult } from './custom-child.js';
+import { waitAtMost } from './deadline.js';
 
 export type Results = Readonly<Record<string, CustomResult>>;
 
 export interface CustomProcess {
-  /** Null while it starts. Rejects when it ended, or could not load the file. */
-  ask(wanted: CustomAsk['wanted']): Promise<Results | null>;
+  /** Null while it still starts after `patienceMs`. Rejects when it ended, or could not load the file. */
+  ask(wanted: CustomAsk['wanted'], patienceMs: number): Promise<Results | null>;
   close(): void;
 }
 
@@ -30,6 +31,11 @@ export function createCustomProcess(
   let nextId = 1;
   let ready = false;
   let ended: Error | null = null;
+  let begin: () => void = () => {};
+  /** Settles when it is ready or has ended. */
+  const started = new Promise<void>((ok) => {
+    begin = ok;
+  });
 
   const child: ChildProcess = fork(...childCommand(import.meta.url, 'custom-child', [file, code]), {
     env,
@@ -51,6 +57,7 @@ export function createCustomProcess(
   function end(why: Error): void {
     clearTimeout(silence);
     ended ??= why;
+    begin();
     child.kill('SIGKILL');
     for (const { reject } of waiting.values()) reject(ended);
     waiting.clear();
@@ -59,8 +66,11 @@ export function createCustomProcess(
   child.on('message', (message) => {
     const reply = message as CustomReply;
     clearTimeout(silence);
-    if (reply.kind === 'ready') ready = true;
-    else if (reply.kind === 'fault') end(new Error(`its file cannot be loaded: ${reply.message}`));
+    if (reply.kind === 'ready') {
+      ready = true;
+      begin();
+    } else if (reply.kind === 'fault')
+      end(new Error(`its file cannot be loaded: ${reply.message}`));
     else {
       waiting.get(reply.id)?.resolve(reply.results);
       waiting.delete(reply.id);
@@ -72,7 +82,8 @@ export function createCustomProcess(
   });
 
   return {
-    async ask(wanted) {
+    async ask(wanted, patienceMs) {
+      if (!ready) await waitAtMost(patienceMs, started);
       if (ended !== null) throw ended;
       if (!ready) return null;
       const id = nextId++;

@@ -12,6 +12,8 @@ type CustomSignal = Extract<Signal, { source: 'custom' }>;
 /** Of one function, within the process; the look as a whole may take a little longer. */
 const DEADLINE_MS = 800;
 const LOOK_MS = 1_000;
+/** A look waits so long for a process that starts. */
+const STARTING_MS = 700;
 
 interface Asked {
   /** Null: its process starts. */
@@ -48,7 +50,7 @@ export function createCustomSource(signal: CustomSignal, deps: SourceDeps): Sour
         return { name, deadlineMs: Math.min(deadlineMs, LOOK_MS - 50) };
       });
       try {
-        return { results: await running.ask(asks), monotonicMs };
+        return { results: await running.ask(asks, STARTING_MS), monotonicMs };
       } catch (error) {
         running = null;
         throw error;
