@@ -24,7 +24,7 @@ export const REASONS = {
   step_healthy: 'error rate low for long enough',
   glide_missing: 'signals missing for too long: toward the safe values',
   fixed: 'the law is fixed: the policy’s numbers',
-  breaker_trip: 'failures passed the threshold',
+  breaker_trip: 'a level was passed',
   breaker_upstream: 'another limiter of the same upstream opened',
   breaker_shed: 'failures above the level: a part is shed, in proportion',
   breaker_probe_failed: 'a probe failed',
