@@ -5,9 +5,9 @@ import type { Membership } from './membership.js';
 export interface Duty {
   /** May the lease be asked for now? */
   mayTake(): boolean;
-  /** Neither first nor next in line: a look now and then is enough. */
+  /** Neither first nor next in line: it need not know more than who leads, and what is in force. */
   watches(): boolean;
-  /** Is the look of one who watches due? It counts as taken. */
+  /** Of a limiter that another leads: is it time to look again? It counts as done. */
   lookDue(): boolean;
   /** What a turn saw: did some daemon keep the limiter? */
   saw(kept: boolean): void;
@@ -16,6 +16,9 @@ export interface Duty {
   /** Led by this daemon, but another's by now, who has had time to warm up. */
   handsOver(): boolean;
 }
+
+/** Who stands by looks so often a lease: each look tells of all seconds since the last. Who watches looks once. */
+const STAND_BY_LOOKS = 2;
 
 /** Who took an orphan does not hand it over sooner: whose it is may live and yet be unable to lead it. */
 const KEEP_LEASES = 12;
@@ -43,7 +46,8 @@ export function createDuty(options: {
     },
     lookDue() {
       const nowMs = clock.monotonicMs();
-      if (nowMs - lookedMs < leaseMs) return false;
+      const looks = members.rank(limiter) > 1 ? 1 : STAND_BY_LOOKS;
+      if (nowMs - lookedMs < leaseMs / looks) return false;
       lookedMs = nowMs;
       return true;
     },

@@ -21,7 +21,9 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
   const { redis, address, owner, tickMs, leaseMs, clock, sources, log, metrics } = deps;
   const limiter = address.name;
   const lease = createLease({ redis, address, owner, leaseMs });
-  const writer = createWriter({ redis, address, lease, leaseMs, clock, log, metrics });
+  const onLeaseLost = (fence: number, detail: string) =>
+    deps.fleetAlerts.leaseLost(limiter, fence, detail);
+  const writer = createWriter({ redis, address, lease, leaseMs, clock, log, metrics, onLeaseLost });
   const history = createHistory({ redis, address, clock, log });
   const clockHold = createClockHold(deps.clocks);
   const leader = createLeader({ ...deps, writer, lease, history, clockHold });
@@ -37,10 +39,8 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
 
   async function tick(): Promise<void> {
     const startMs = clock.monotonicMs();
-    const dtMs = lastTickMs === null ? tickMs : startMs - lastTickMs;
-    lastTickMs = startMs;
     try {
-      await turnOnce(dtMs);
+      await turnOnce(startMs);
     } finally {
       metrics.leaseHeld.set({ limiter }, lease.token === null ? 0 : 1);
       metrics.fence.set({ limiter }, lease.token ?? 0);
@@ -50,13 +50,16 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
     }
   }
 
-  async function turnOnce(dtMs: number): Promise<void> {
+  async function turnOnce(startMs: number): Promise<void> {
     if (lease.token === null && duty.mayTake()) await takeLease();
     if (offered !== null) await adoptOffered(offered);
+    if (lease.token === null && !duty.lookDue()) return;
     if (watches()) return watch();
     if (adopted === null) await findAdopted();
     if (adopted === null) return;
     sampler ??= openSampler(adopted);
+    const dtMs = lastTickMs === null ? tickMs : startMs - lastTickMs;
+    lastTickMs = startMs;
     const readings = await sampler.read();
     clockHold.see(readings.telemetry);
     const estimated = estimate(adopted.policy, estimates, readings, dtMs);
@@ -86,11 +89,11 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
   }
 
   async function watch(): Promise<void> {
-    if (!duty.lookDue()) return;
     // What was seen until now would be old by the time it is needed again.
     await sampler?.close();
     sampler = null;
     estimates = createEstimateState();
+    lastTickMs = null;
     const { params, nowUs } = await readParamsAnyhow(redis, address);
     duty.saw(params !== null && params.validUntil * 1000 > nowUs);
     if (params !== null)
@@ -205,6 +208,9 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
     },
     get empty() {
       return empty;
+    },
+    get notify() {
+      return adopted?.policy.notify ?? [];
     },
     get leads() {
       return lease.token !== null;

@@ -23,7 +23,10 @@ export function reportSample(metrics: Metrics, limiter: string, sample: Sample):
   const { traffic, signals } = sample;
   metrics.offered.set({ limiter }, traffic.offeredRate);
   metrics.admitted.set({ limiter }, traffic.admittedRate);
-  metrics.demandRatio.set({ limiter }, demandRatio(sample) ?? Number.NaN);
+  const ratio = demandRatio(sample);
+  // Absent, not NaN: an autoscaler then leaves things as they are.
+  if (ratio === null) metrics.demandRatio.remove({ limiter });
+  else metrics.demandRatio.set({ limiter }, ratio);
   metrics.denied.set({ limiter, limit: 'rate' }, traffic.deniedByRate);
   metrics.denied.set({ limiter, limit: 'in_flight' }, traffic.deniedByCap);
   metrics.processes.set({ limiter, reports_completions: 'yes' }, traffic.reporting);

@@ -153,6 +153,7 @@ describe.each([
       ]),
       ['HSET', fleetKeys().limiters, 'checkout', 'elsewhere'],
       ['HSET', fleetKeys().daemons, 'd', '1'],
+      ['SET', fleetKeys().budget, '1 1 1'],
       ['HSET', fleetKeys().downstream('orders-db'), 'checkout', '{}'],
       ['HSET', fleetKeys().upstream('bank'), 'checkout', '{}'],
     ];

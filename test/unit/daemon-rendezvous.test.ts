@@ -99,7 +99,7 @@ test('it hands over once the fleet has settled; what it took as an orphan it kee
   expect(clock.monotonicMs()).toBe(0);
 });
 
-test('only the first two keep their estimates warm; the others look once a lease', () => {
+test('only the first two keep their estimates warm, by a look each half of a lease; the others look once', () => {
   expect([0, 1, 2, 3].map((rank) => dutyOf(rank).duty.watches())).toEqual([
     false,
     false,
@@ -110,4 +110,8 @@ test('only the first two keep their estimates warm; the others look once a lease
   expect([duty.lookDue(), duty.lookDue()]).toEqual([true, false]);
   clock.advance(1000);
   expect(duty.lookDue()).toBe(true);
+  const next = dutyOf(1);
+  expect([next.duty.lookDue(), next.duty.lookDue()]).toEqual([true, false]);
+  next.clock.advance(500);
+  expect(next.duty.lookDue()).toBe(true);
 });
