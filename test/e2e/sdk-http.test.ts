@@ -11,6 +11,7 @@ const rig = useRig('http');
 middlewareCases(rig, {
   name: 'http',
   knowsRoute: false,
+  namesRoutes: false,
   readsBodyFirst: true,
   async serve({ limiters, options, handlers }) {
     const routes: Record<string, (res: ServerResponse, body: string) => unknown> = {

@@ -40,6 +40,7 @@ const limit =
 middlewareCases(rig, {
   name: 'koa',
   knowsRoute: false,
+  namesRoutes: false,
   readsBodyFirst: true,
   async serve({ limiters, options, handlers }) {
     const app = new Koa();

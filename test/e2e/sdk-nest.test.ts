@@ -69,6 +69,7 @@ async function served(app: INestApplication): Promise<Server> {
 middlewareCases(rig, {
   name: 'nest',
   knowsRoute: false,
+  namesRoutes: false,
   readsBodyFirst: true,
   async serve({ limiters, options, handlers }) {
     const app = await nest(handlers);

@@ -32,6 +32,8 @@ export interface Framework {
   serve(mounting: Mounting): Promise<Server>;
   /** The framework knows the route's pattern when the limiter decides. */
   knowsRoute: boolean;
+  /** False: there is no pattern, not even once the handler was found. */
+  namesRoutes?: false;
   /** Where the framework is given a parsed body, or can have read it, before the limiter. */
   readsBodyFirst: boolean;
 }
@@ -64,6 +66,21 @@ export function middlewareCases(rig: Rig, framework: Framework): void {
       await expect(fetch(`${url}/destroy`)).rejects.toThrow();
       await ended(api);
       expect(await rig.reported(api)).toMatchObject({ off: 5, adm: 5, ok: 2, err: 2, can: 1 });
+    });
+
+    test('each kind of request is told apart, by the pattern of its route', async () => {
+      const api = await rig.limiter(WIDE);
+      const { url } = await serve([api]);
+      // A process names its routes once it has seen two.
+      for (const path of ['/ok', '/fail', '/users/1', '/users/2']) await fetch(`${url}${path}`);
+      await ended(api);
+      const reported = await rig.reported(api);
+      const kinds = Object.keys(reported).filter((field) => field.startsWith('rn:'));
+      if (framework.namesRoutes === false) expect(kinds).toEqual([]);
+      else {
+        expect(reported['rn:GET__users__id']).toBe(2);
+        expect(reported['rs:GET__users__id']).toBeGreaterThan(0);
+      }
     });
 
     test('which answers are failures is a limiter’s own choice', async () => {

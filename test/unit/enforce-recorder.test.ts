@@ -73,6 +73,36 @@ test('names that callers make up are bounded; the rest counts as other', () => {
   expect(codes.reduce((sum, [, count]) => sum + count, 0)).toBe(10_000);
 });
 
+test('routes are told apart once there are two: answers and time of each, never of denials or cancelled calls', () => {
+  const recorder = createRecorder();
+  recorder.outcome('ok', 10, 0, { route: 'GET /ping' });
+  recorder.denied('rate');
+  expect(Object.keys(drained(recorder)).filter((field) => field.startsWith('r'))).toEqual([]);
+  recorder.outcome('ok', 10, 0, { route: 'GET /ping' });
+  recorder.outcome('ok', 30, 0, { route: 'GET /ping' });
+  recorder.outcome('failed', 400, 0, { route: 'GET /report/:id' });
+  recorder.outcome('cancelled', 9000, 0, { route: 'GET /report/:id' });
+  expect(drained(recorder)).toMatchObject({
+    'rn:GET__ping': 2,
+    'rs:GET__ping': 40_000,
+    'rn:GET__report__id': 1,
+    'rs:GET__report__id': 400_000,
+  });
+  expect(Object.keys(drained(recorder))).toEqual([]);
+});
+
+test('eight routes have a name, whatever callers make up; the rest is one, flush after flush', () => {
+  const recorder = createRecorder();
+  for (const flush of [1, 2]) {
+    for (let i = 0; i < 1000; i++) recorder.outcome('ok', 1, 0, { route: `GET /${i}` });
+    recorder.outcome('ok', 1, 0, { route: 7 as never });
+    const fields = drained(recorder);
+    const counts = Object.entries(fields).filter(([field]) => field.startsWith('rn:'));
+    expect(counts.length, `flush ${flush}`).toBe(9);
+    expect(fields['rn:other']).toBe(993);
+  }
+});
+
 test('the pool gauge is the mean since the last flush, the last number while fresh, then unknown', () => {
   const gauge = createPoolGauge();
   expect(gauge.take(0)).toBeNull();

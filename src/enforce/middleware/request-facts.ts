@@ -115,6 +115,15 @@ export class Facts<Req> implements RequestFacts {
     return this.#named?.(this.#req) ?? this.matched ?? this.#adapter.route(this.#req);
   }
 
+  /** What is usual of it: the framework's own pattern, known once it has found the handler, tells more than a policy's. */
+  get kind(): string | null {
+    const route =
+      this.#named?.(this.#req) ?? this.#adapter.route(this.#req) ?? this.matched ?? null;
+    if (route === null) return null;
+    const { method } = this;
+    return route.startsWith(`${method} `) ? route : `${method} ${route}`;
+  }
+
   get ip(): string {
     this.#ip ??= this.#addresses.read(this.#adapter.peer(this.#req), (name) => this.header(name));
     return this.#ip;

@@ -17,8 +17,8 @@ type MarkedSocket = Socket & { [UNDER_WAY]?: Visit | null; [TIMED_OUT]?: boolean
 
 /** What a request is a kind of; asked for when it ends, when the framework has found its handler. */
 export interface Named {
-  readonly method: string;
-  readonly route: string | null;
+  /** `GET /users/:id`. */
+  readonly kind: string | null;
 }
 
 /** Is an answer of this status a failure of the service? */
@@ -113,8 +113,8 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 /** What the service itself wrote to name routes may throw, and the answer is out: it has no name then. */
 function infoOf(named: Named): OutcomeInfo | undefined {
   try {
-    const { route } = named;
-    return route === null ? undefined : { route: `${named.method} ${route}` };
+    const { kind } = named;
+    return kind === null ? undefined : { route: kind };
   } catch {
     return undefined;
   }
