@@ -53,7 +53,7 @@ export function createHistory(deps: {
       mark: '',
     }));
     const { texts } = await readSeconds(redis, wishes);
-    const seconds = texts.map((text) => (text === null ? [] : text.split('\n')));
+    const seconds = texts.map((text) => text ?? '');
     const row = rollUp(minute, seconds, minutes.get(minute) ?? UNWATCHED);
     if (row !== null) await writeHistoryRow(redis, keys, row);
     if (minute - trimmed >= TRIM_EVERY_MINUTES) {

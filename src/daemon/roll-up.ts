@@ -3,7 +3,8 @@ import { packBins } from '../estimate/bins.js';
 import { type PackedBins, quantileOfPacked } from '../histogram.js';
 import type { HistoryRow, KneePoint } from '../redis/history-rows.js';
 import type { LimiterState } from '../redis/params.js';
-import { addSecond, type Delta, emptyDelta, type SecondFields } from '../sense/telemetry-delta.js';
+import type { SecondText } from '../sense/second-lines.js';
+import { addSecond, type Delta, emptyDelta } from '../sense/telemetry-delta.js';
 
 /** What the holder of the lease saw of a minute, added up tick by tick. */
 export interface WatchedMinute {
@@ -31,22 +32,16 @@ const POINT_ANSWERS = 20;
  */
 export function rollUp(
   minute: number,
-  seconds: readonly SecondFields[],
+  seconds: readonly SecondText[],
   watched: WatchedMinute,
 ): HistoryRow | null {
   const all = emptyDelta();
   const points: KneePoint[] = [];
-  let processSeconds = 0;
-  let reportingSeconds = 0;
   for (let from = 0; from < seconds.length; from += POINT_S) {
     const part = emptyDelta();
     for (const fields of seconds.slice(from, from + POINT_S)) {
       addSecond(part, undefined, fields);
       addSecond(all, undefined, fields);
-      for (let i = 0; i < fields.length; i += 2) {
-        if (fields[i]!.startsWith('p:')) processSeconds += 1;
-        else if (fields[i]!.startsWith('pr:')) reportingSeconds += 1;
-      }
     }
     const point = pointOf(part);
     if (point !== null) points.push(point);
@@ -79,8 +74,8 @@ export function rollUp(
     dbWaitMs: meanOf(counts.dbWaitSumMs, waits),
     dbWaitP95Ms: q(waits, 0.95),
     poolWaiting: all.poolFlushes === 0 ? null : all.poolSum / whole,
-    processes: processSeconds / whole,
-    reporting: reportingSeconds / whole,
+    processes: all.processSeconds / whole,
+    reporting: all.reportingSeconds / whole,
     points,
   };
 }

@@ -21,8 +21,14 @@ const POOL_FRAMES = 40;
 
 /** Newest last; forgets what no statistic would still use. */
 export function pushFrame(frames: readonly Frame[], frame: Frame, keepMs: number): Frame[] {
-  const kept = frames.filter((f) => frame.atMs - f.atMs < keepMs && f.atMs < frame.atMs);
-  return [...kept, frame].slice(-POOL_FRAMES);
+  // They lie in order: what goes is at the ends.
+  let from = 0;
+  let to = frames.length;
+  while (from < to && frame.atMs - frames[from]!.atMs >= keepMs) from += 1;
+  while (to > from && frames[to - 1]!.atMs >= frame.atMs) to -= 1;
+  const kept = frames.slice(Math.max(from, to - POOL_FRAMES + 1), to);
+  kept.push(frame);
+  return kept;
 }
 
 /** The newest frames that together hold `answers`, newest first; at least one. */

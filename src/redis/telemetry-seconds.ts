@@ -14,15 +14,22 @@ export interface SecondWish {
  * What tells whether a second has grown since: each flush adds its count of flushes last. The rest is for a second that
  * was lost and began anew.
  */
-export function markOf(fields: readonly string[]): string {
-  const count = (field: string) => {
-    const at = fields.indexOf(field);
-    return at === -1 ? undefined : fields[at + 1];
-  };
-  const flushes = count(FIELD.flushes);
-  return flushes === undefined
-    ? ''
-    : `${flushes} ${fields.length >> 1} ${count(FIELD.offered) ?? ''}`;
+export function markOf(text: string): string {
+  const flushes = countOf(text, FIELD.flushes);
+  if (flushes === '') return '';
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
+  return `${flushes} ${lines >> 1} ${countOf(text, FIELD.offered)}`;
+}
+
+/** Names and counts are told apart by their first character: no count is a name. */
+function countOf(text: string, field: string): string {
+  const start = `${field}\n`;
+  const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1;
+  if (at === 0 && !text.startsWith(start)) return '';
+  const from = at + start.length;
+  const end = text.indexOf('\n', from);
+  return text.slice(from, end === -1 ? text.length : end);
 }
 
 export interface Seconds {
@@ -79,14 +86,15 @@ function sendAll(redis: RedisClient): void {
 async function send(redis: RedisClient, part: readonly Waiting[]): Promise<void> {
   try {
     const wishes = part.flatMap((waiting) => waiting.wishes);
-    const [nowUs, ...texts] = await runScript<string[], ScriptArg[], [string, ...(string | null)[]]>(
-      redis,
-      {
-        script: secondsScript,
-        keys: wishes.map(({ key }) => key),
-        args: wishes.map(({ mark }) => mark),
-      },
-    );
+    const [nowUs, ...texts] = await runScript<
+      string[],
+      ScriptArg[],
+      [string, ...(string | null)[]]
+    >(redis, {
+      script: secondsScript,
+      keys: wishes.map(({ key }) => key),
+      args: wishes.map(({ mark }) => mark),
+    });
     let at = 0;
     for (const { wishes, ok } of part) {
       ok({ texts: texts.slice(at, at + wishes.length), nowUs: Number(nowUs) });

@@ -1,10 +1,8 @@
 /** Fields of telemetry seconds, as counts since the last look, → one telemetry reading. Pure. Stage: sense. */
 import { binValue } from '../histogram.js';
 import type { TelemetryReading } from './readings.js';
+import { binIn, gainsOf, type SecondText } from './second-lines.js';
 import { SKEW_HOLD_MS } from './skew.js';
-
-/** What a second holds: fields and counts in turn, in the order of Redis. */
-export type SecondFields = readonly string[];
 
 /** Sums of one interval, before gauges are divided by the flushes that gave them. */
 export interface Delta {
@@ -18,6 +16,8 @@ export interface Delta {
     | 'poolWaiting'
     | 'inFlight'
     | 'clockSkewMs'
+    | 'cpu'
+    | 'memory'
     | 'clocksFar'
   >;
   /** Fields that grew. */
@@ -26,9 +26,16 @@ export interface Delta {
   /** Processes that flushed, and those of them that report completions. */
   processes: Set<string>;
   reporting: Set<string>;
+  /** The same, counted once in each second. */
+  processSeconds: number;
+  reportingSeconds: number;
   /** Of the process whose clock is furthest off: Redis's − its own, ms; and flushes of processes off by minutes. */
   clockSkewMs: number;
   farFlushes: number;
+  /** Flushes that say how their process fares, and the sums of what they say, in ‰. */
+  vitals: number;
+  cpuSum: number;
+  memorySum: number;
   inFlightSum: number;
   poolSum: number;
   poolFlushes: number;
@@ -58,6 +65,8 @@ export function emptyDelta(): Delta {
       routes: byName(),
       dbWait: {},
       dbWaitSumMs: 0,
+      loopDelay: {},
+      loopDelaySumMs: 0,
       oldestMs: 0,
       fallback: 0,
       slowDecisions: 0,
@@ -67,8 +76,13 @@ export function emptyDelta(): Delta {
     flushes: 0,
     processes: new Set(),
     reporting: new Set(),
+    processSeconds: 0,
+    reportingSeconds: 0,
     clockSkewMs: 0,
     farFlushes: 0,
+    vitals: 0,
+    cpuSum: 0,
+    memorySum: 0,
     inFlightSum: 0,
     poolSum: 0,
     poolFlushes: 0,
@@ -76,82 +90,35 @@ export function emptyDelta(): Delta {
   };
 }
 
-/**
- * Adds what a second gained since `before`. Counts only grow; if one shrank, the second was lost (a flush of
- * Redis, an eviction) and began anew, so all it holds now is new.
- */
-export function addSecond(delta: Delta, before: SecondFields | undefined, now: SecondFields): void {
-  const since = before === undefined ? NOTHING : alongside(before, now);
-  for (let i = 0; i + 1 < now.length; i += 2) {
-    const earlier = since[i];
-    if (earlier === now[i + 1]) continue;
-    const count = Number(now[i + 1]) - Number(earlier ?? 0);
-    if (!Number.isSafeInteger(count) || count < 0) delta.broken ??= now[i];
-    else if (count > 0) {
-      delta.grown += 1;
-      addField(delta, partsOf(now[i]!), count);
+/** Adds what a second gained since `before`. */
+export function addSecond(delta: Delta, before: SecondText | undefined, now: SecondText): void {
+  const { size, from, to, by, broken } = gainsOf(before, now);
+  delta.broken ??= broken;
+  delta.grown += size;
+  for (let i = 0; i < size; i++) {
+    if (!addBin(delta, now, from[i]!, to[i]!, by[i]!)) {
+      const [kind = '', name = '', code = ''] = now.slice(from[i], to[i]).split(':');
+      addField(delta, kind, name, code, by[i]!);
     }
   }
 }
 
-const NOTHING: (string | undefined)[] = [];
-
-/** For each field of `now` its count of before, at the same place; of a second that was lost, nothing. */
-function alongside(before: SecondFields, now: SecondFields): (string | undefined)[] {
-  const counts: (string | undefined)[] = new Array(now.length);
-  let byName: Map<string, string> | null = null;
-  let met = 0;
-  for (let i = 0; i + 1 < now.length; i += 2) {
-    let earlier: string | undefined;
-    // Redis mostly keeps the order, and adds what is new at the end.
-    if (byName === null && (i >= before.length || before[i] === now[i])) earlier = before[i + 1];
-    else {
-      byName ??= pairsOf(before);
-      earlier = byName.get(now[i]!);
-    }
-    if (earlier === undefined) continue;
-    met += 1;
-    if (earlier !== now[i + 1] && Number(now[i + 1]) < Number(earlier)) return NOTHING;
-    counts[i] = earlier;
-  }
-  return met < before.length >> 1 ? NOTHING : counts;
+/** Most fields are bins (`l:212`): they are counted without a text of their own. */
+function addBin(delta: Delta, text: string, from: number, to: number, count: number): boolean {
+  const kind = text.charCodeAt(from);
+  const failed = text.charCodeAt(from + 1) === 102;
+  if (text.charCodeAt(failed ? from + 2 : from + 1) !== COLON) return false;
+  const { latency, failedLatency, dbWait } = delta.counts;
+  const bins = kind === 108 ? (failed ? failedLatency : latency) : kind === 119 ? dbWait : null;
+  if (bins === null || (failed && kind !== 108)) return false;
+  const bin = binIn(text, failed ? from + 3 : from + 2, to);
+  if (!Number.isNaN(bin)) bins[bin] = (bins[bin] ?? 0) + count;
+  return true;
 }
 
-function pairsOf(fields: SecondFields): Map<string, string> {
-  const pairs = new Map<string, string>();
-  for (let i = 0; i + 1 < fields.length; i += 2) pairs.set(fields[i]!, fields[i + 1]!);
-  return pairs;
-}
+const COLON = 58;
 
-/** `gc:4:SYSTEMERROR` in its parts. */
-interface Parts {
-  kind: string;
-  name: string;
-  code: string;
-}
-
-/** Short names come again with every flush: bins, totals. */
-const SHORT = 8;
-const MOST_KNOWN = 20_000;
-const known = new Map<string, Parts>();
-
-function partsOf(field: string): Parts {
-  if (field.length > SHORT) return split(field);
-  let parts = known.get(field);
-  if (parts === undefined) {
-    parts = split(field);
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(field, parts);
-  }
-  return parts;
-}
-
-function split(field: string): Parts {
-  const [kind = '', name = '', code = ''] = field.split(':');
-  return { kind, name, code };
-}
-
-function addField(delta: Delta, { kind, name, code }: Parts, count: number): void {
+function addField(delta: Delta, kind: string, name: string, code: string, count: number): void {
   const { counts } = delta;
   switch (kind) {
     case 'n':
@@ -159,9 +126,11 @@ function addField(delta: Delta, { kind, name, code }: Parts, count: number): voi
       return;
     case 'p':
       delta.processes.add(name);
+      delta.processSeconds += 1;
       return;
     case 'pr':
       delta.reporting.add(name);
+      delta.reportingSeconds += 1;
       return;
     case 'off':
       counts.offered += count;
@@ -194,17 +163,8 @@ function addField(delta: Delta, { kind, name, code }: Parts, count: number): voi
     case 'can':
       counts.cancelled += count;
       return;
-    case 'l':
-      increase(counts.latency, name, count);
-      return;
-    case 'lf':
-      increase(counts.failedLatency, name, count);
-      return;
     case 'ls':
       counts.latencySumMs += count / 1000;
-      return;
-    case 'w':
-      increase(counts.dbWait, name, count);
       return;
     case 'ws':
       counts.dbWaitSumMs += count / 1000;
@@ -238,6 +198,21 @@ function addField(delta: Delta, { kind, name, code }: Parts, count: number): voi
       return;
     case 'o':
       counts.oldestMs = Math.max(counts.oldestMs, binValue(Number(name)));
+      return;
+    case 'vn':
+      delta.vitals += count;
+      return;
+    case 'vc':
+      delta.cpuSum += count;
+      return;
+    case 'vm':
+      delta.memorySum += count;
+      return;
+    case 'e':
+      increase(counts.loopDelay, name, count);
+      return;
+    case 'es':
+      counts.loopDelaySumMs += count / 1000;
       return;
     case 'k':
       addSkew(delta, Number(name) * 1000, count);

@@ -8,7 +8,8 @@ import { markOf, readSeconds } from '../redis/telemetry-seconds.js';
 import { DeadlineError, within } from './deadline.js';
 import { createInterval } from './interval.js';
 import type { Missing, TelemetryReading } from './readings.js';
-import { addSecond, type Delta, emptyDelta, type SecondFields } from './telemetry-delta.js';
+import type { SecondText } from './second-lines.js';
+import { addSecond, type Delta, emptyDelta } from './telemetry-delta.js';
 
 export interface TelemetryLook {
   reading: TelemetryReading | Missing;
@@ -41,7 +42,7 @@ interface Look {
 }
 
 interface Second {
-  fields: SecondFields;
+  text: SecondText;
   /** While it stands, no flush was added and nothing began anew. */
   mark: string;
 }
@@ -79,7 +80,7 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       const text = texts[i];
       if (text === null || text === undefined) {
         if (before !== undefined) seconds.set(second, before);
-      } else if (text !== '') seconds.set(second, secondOf(text));
+      } else if (text !== '') seconds.set(second, { text, mark: markOf(text) });
     }
     return { nowMs: nowUs / 1000, monotonicMs, seconds };
   }
@@ -103,7 +104,7 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
     const delta = emptyDelta();
     for (const [second, found] of seen.seconds) {
       const before = last.seconds.get(second);
-      if (found !== before) addSecond(delta, before?.fields, found.fields);
+      if (found !== before) addSecond(delta, before?.text, found.text);
     }
     if (delta.flushes === 0) {
       // Counts without their flush are the first half of one: they wait for the next look.
@@ -133,6 +134,8 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       ...delta.counts,
       ...(delta.clockSkewMs === 0 ? {} : { clockSkewMs: delta.clockSkewMs }),
       ...(delta.farFlushes > delta.flushes / 2 ? { clocksFar: true as const } : {}),
+      cpu: delta.vitals === 0 ? null : delta.cpuSum / delta.vitals / 1000,
+      memory: delta.vitals === 0 ? null : delta.memorySum / delta.vitals / 1000,
       inFlight: total(delta.inFlightSum),
       poolWaiting: delta.poolFlushes === 0 ? null : total(delta.poolSum),
     };
@@ -153,11 +156,6 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       }
     },
   };
-}
-
-function secondOf(text: string): Second {
-  const fields = text.split('\n');
-  return { fields, mark: markOf(fields) };
 }
 
 function span(from: number, to: number): number[] {

@@ -62,7 +62,7 @@ const tick = (nowMs: number, more: Partial<HistoryTick> = {}): HistoryTick => ({
 });
 
 /** As Redis tells them. */
-const fieldsOf = (fields: Record<string, string>) => Object.entries(fields).flat();
+const fieldsOf = (fields: Record<string, string>) => Object.entries(fields).flat().join('\n');
 
 function history() {
   let ticks = 0;
