@@ -1,6 +1,7 @@
 /** Limiters of one upstream open and come back together: each leader tells its breaker in one hash, and reads the others'. Stage: daemon. */
 import type { RedisClient } from '../actuate/actuator.js';
-import type { BreakerMemory, Decision, UpstreamWord } from '../decide/types.js';
+import type { BreakerMemory, UpstreamWord } from '../decide/breaker-types.js';
+import type { Decision } from '../decide/types.js';
 import { newestWord, TOLD_STATES, type ToldBreaker, toldOf } from '../decide/upstream-news.js';
 import type { Logger } from '../log.js';
 import type { Policy } from '../policy/schema.js';

@@ -1,9 +1,10 @@
 /** What the breaker wants of a tick, in numbers and words: open, probing, back by a slow start, or a part shed. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { openForMs, type Verdict } from './breaker-events.js';
+import type { BreakerMemory } from './breaker-types.js';
 import { num, type Reason } from './reasons.js';
 import { rampStart } from './slow-start.js';
-import type { BreakerMemory, Proposal, Sample } from './types.js';
+import type { Proposal, Sample } from './types.js';
 
 /** A proposal before it is rounded, and has its capacity and sentence. */
 export type Draft = Omit<Proposal, 'capacity' | 'sentence' | 'reason'> & { reason: Reason };

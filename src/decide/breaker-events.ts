@@ -2,11 +2,12 @@
 import type { Policy } from '../policy/schema.js';
 import type { LimiterState } from '../redis/params.js';
 import type { BreakerEvent } from './breaker.js';
+import type { BreakerMemory, LimiterNumbers } from './breaker-types.js';
 import { num } from './reasons.js';
 import { isShed, shedPart } from './shed.js';
 import { freshBreaker } from './state.js';
 import { passedLevels, stillAbove, timeAbove } from './tripping.js';
-import type { BreakerMemory, LimiterNumbers, Sample } from './types.js';
+import type { Sample } from './types.js';
 import { followRound, type News, roundOf, upstreamNews } from './upstream-news.js';
 
 /** Used when a person tripped a limiter whose policy has no breaker. */

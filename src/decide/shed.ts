@@ -1,10 +1,11 @@
 /** A breaker that sheds in proportion: as much as the failures are above the level, and it feels its way back. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import type { BreakerMemory } from './breaker-types.js';
 import { num, type Reason } from './reasons.js';
 import { GROW, resumeOf, share } from './slow-start.js';
 import { countsOf, isCounting, type Passed } from './tripping.js';
 import { type Trip, tripsOf } from './trips.js';
-import type { BreakerMemory, Sample } from './types.js';
+import type { Sample } from './types.js';
 
 /** A rise smaller than this is left for later: the share of failures swings by itself. */
 const RISE = 1.1;

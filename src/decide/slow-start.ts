@@ -1,9 +1,10 @@
 /** The way back from half-open: a slow start to the last good values, left early if the law sees overload. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { boundsOf } from './bounds.js';
+import type { BreakerMemory, LimiterNumbers } from './breaker-types.js';
 import type { LawResult } from './law.js';
 import { num, type Reason } from './reasons.js';
-import type { BreakerMemory, LimiterNumbers, Proposal, Sample } from './types.js';
+import type { Proposal, Sample } from './types.js';
 
 /** Share of the last good values at which the slow start begins, and its growth a second. */
 const BEGIN = 0.5;

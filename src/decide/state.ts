@@ -1,7 +1,8 @@
 /** The state that `step` and the guards carry from tick to tick: fresh, or revived from a checkpoint. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { loopIn } from '../tune/loop.js';
-import type { BreakerMemory, DecideState, GuardMemory, LawMemory } from './types.js';
+import type { BreakerMemory } from './breaker-types.js';
+import type { DecideState, GuardMemory, LawMemory } from './types.js';
 
 export function createDecideState(policy: Policy): DecideState {
   return {

@@ -1,8 +1,9 @@
 /** Which levels of the breaker are passed now, and in what words. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import type { BreakerMemory, OutcomeCounts, TripCounts } from './breaker-types.js';
 import { num, withUnit } from './reasons.js';
 import { provenShare, type Trip, tripsOf } from './trips.js';
-import type { BreakerMemory, OutcomeCounts, Sample, TripCounts } from './types.js';
+import type { Sample } from './types.js';
 
 export interface Passed {
   trip: Trip;

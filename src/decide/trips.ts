@@ -61,8 +61,8 @@ export function tripsOf(policy: Policy): readonly Trip[] {
 const DEVIATIONS = 3;
 
 /**
- * The least share of failures that `bad` of `answers` prove: Wilson's lower bound (E. B. Wilson 1927), which is sound for
- * few answers and near 0 and 1 alike. 10 of 10 prove 53 %, 50 of 50 prove 85 %, 1 of 1 proves 10 %.
+ * The least share of failures that `bad` of `answers` prove: Wilson's lower bound (E. B. Wilson 1927), which is sound
+ * for few answers and near 0 and 1 alike. 10 of 10 prove 53 %, 50 of 50 prove 85 %, 1 of 1 proves 10 %.
  */
 export function provenShare(bad: number, answers: number): number {
   if (!(answers > 0) || !(bad > 0)) return 0;

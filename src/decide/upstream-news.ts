@@ -1,9 +1,11 @@
 /** What one limiter's breaker takes from the others that share its upstream: they open and come back together. Stage: decide. */
-import type { BreakerMemory, Decision, Sample, UpstreamWord } from './types.js';
+import type { BreakerMemory, UpstreamWord } from './breaker-types.js';
+import type { Decision, Sample } from './types.js';
 
 /**
- * Each trip on a limiter's own evidence begins a round, numbered by Redis's time; those who follow are of the same round. Only a
- * round that is newer than one's own opens, so that no old word opens twice; only the verdict of one's own round passes.
+ * Each trip on a limiter's own evidence begins a round, numbered by Redis's time; those who follow are of the same round.
+ * Only a round that is newer than one's own opens, so that no old word opens twice; only the verdict of one's own round
+ * passes.
  */
 export interface News {
   event: 'opened' | 'passed';

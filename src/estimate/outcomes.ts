@@ -1,6 +1,7 @@
 /** What a breaker counts, of the newest generation only: by each of its levels, over the time that it looks back. Stage: estimate. */
+
+import type { OutcomeCounts, TripCounts } from '../decide/breaker-types.js';
 import { provenShare, type Trip, tripsOf } from '../decide/trips.js';
-import type { OutcomeCounts, TripCounts } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import type { TelemetryReading } from '../sense/readings.js';
 import { failuresOf, slowerThan } from './telemetry-frame.js';

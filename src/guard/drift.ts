@@ -1,5 +1,6 @@
 /** Guard `drift`: how far raises may carry rate and cap within an hour above what they have been. Stage: guard. */
-import type { GuardMemory, LimiterNumbers, Sample } from '../decide/types.js';
+import type { LimiterNumbers } from '../decide/breaker-types.js';
+import type { GuardMemory, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { type Guard, passed } from './types.js';
 

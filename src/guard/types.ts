@@ -1,11 +1,6 @@
 /** What a guard takes and gives. Stage: guard. */
-import type {
-  GuardMemory,
-  GuardVerdict,
-  LimiterNumbers,
-  Proposal,
-  Sample,
-} from '../decide/types.js';
+import type { LimiterNumbers } from '../decide/breaker-types.js';
+import type { GuardMemory, GuardVerdict, Proposal, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 
 export interface GuardInput {

@@ -13,8 +13,8 @@ const tripFields = {
   /** Trips above this: a ratio for shares, a count for errors, the signal's own unit otherwise. */
   above: level,
   /**
-   * Window of a count or share, or how long another number must stay above. Default 1 minute for counts, 2 s for shares,
-   * 30 s for others.
+   * Window of a count or share, or how long another number must stay above. Default 1 minute for counts, 2 s for
+   * shares, 30 s for others.
    */
   per: time({ min: 1000, max: 600_000 }).optional(),
 };

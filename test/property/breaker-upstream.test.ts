@@ -1,7 +1,7 @@
 /** Limiters of one upstream, each led by itself, told of each other a tick late or not at all: they open and come back together. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { BreakerMemory } from '../../src/decide/types.js';
+import type { BreakerMemory } from '../../src/decide/breaker-types.js';
 import { newestWord, type ToldBreaker, toldOf } from '../../src/decide/upstream-news.js';
 import type { LimiterState } from '../../src/redis/params.js';
 import { createDecideState, type DecideState, turn } from '../../src/testing.js';

@@ -1,6 +1,6 @@
 /** The breaker, every state against everything that a tick can bring: news, no news, old news, persons, other limiters. */
 import { describe, expect, test } from 'vitest';
-import type { BreakerMemory } from '../../src/decide/types.js';
+import type { BreakerMemory } from '../../src/decide/breaker-types.js';
 import type { LimiterState } from '../../src/redis/params.js';
 import { createDecideState, type DecideState, turn } from '../../src/testing.js';
 import { policyOf, type SampleParts, sampleOf } from '../sim/fixtures.js';
