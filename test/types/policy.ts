@@ -129,6 +129,39 @@ definePolicy({ limiter, signals, breaker: { on: 'upstream', above: '50%' } });
 // @ts-expect-error
 definePolicy({ limiter, signals, breaker: { on: 'errors', above: '5s' } });
 
+// A witness is another signal of the policy, with a level in its own unit; a missing signal does one of three things.
+definePolicy({
+  limiter,
+  signals,
+  objective: {
+    p95: {
+      below: '250ms',
+      confirm: { dbWait: { above: 2 }, errors: { above: '1%' } },
+      onMissing: 'ignore',
+    },
+  },
+});
+definePolicy({
+  limiter,
+  signals,
+  // @ts-expect-error
+  objective: { p95: { below: '1s', confirm: { dbWat: { above: 2 } } } },
+});
+definePolicy({
+  limiter,
+  signals,
+  // @ts-expect-error
+  objective: { p95: { below: '1s', confirm: { p95: { above: '1s' } } } },
+});
+definePolicy({
+  limiter,
+  signals,
+  // @ts-expect-error
+  objective: { p95: { below: '1s', confirm: { dbWait: { above: '1%' } } } },
+});
+// @ts-expect-error
+definePolicy({ limiter, signals, objective: { p95: { below: '1s', onMissing: 'raise' } } });
+
 // Neither side, both sides.
 // @ts-expect-error
 definePolicy({ limiter, signals, objective: { p95: {} } });
