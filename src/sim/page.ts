@@ -34,8 +34,8 @@ export function simulationPage({ policy, file, plant, plantSays, results }: Page
 </head>
 <body>
 <h1>Simulation of ${escaped(name)}</h1>
-<p class="plant">${escaped(plantSays)}</p>
-<p>${escaped(file)}, law ${escaped(policy.control.law)}${policy.mode === 'auto' ? '' : `, mode ${escaped(policy.mode)}, simulated as if auto`}${owner(policy)}; seeds ${escaped(seeds.join(', '))}. Goodput ${meanGoodput(rows, 'policy').toFixed(3)} of the best constant limits, mean of the scenarios.</p>
+<p class="plant">${unbroken(escaped(plantSays))}</p>
+<p>${escaped(file)}, law ${escaped(policy.control.law)}${policy.mode === 'auto' ? '' : `, mode ${escaped(policy.mode)}, simulated as if auto`}${owner(policy)}; ${seeds.length === 1 ? 'seed' : 'seeds'} ${escaped(seeds.join(', '))}. Goodput ${meanGoodput(rows, 'policy').toFixed(3)} of the best constant limits, mean of the scenarios.</p>
 ${table(rows)}
 <p class="note">policy … step rule: good answers ÷ those of the best constant limits, phase by phase.
 From SLO missed on: the policy’s.</p>
@@ -43,6 +43,11 @@ ${sections.join('\n')}
 </body>
 </html>
 `;
+}
+
+/** An option is one word. */
+function unbroken(html: string): string {
+  return html.replace(/--\w+( &lt;\w+&gt;)?/g, '<span class="whole">$&</span>');
 }
 
 function owner(policy: Policy): string {
@@ -56,7 +61,7 @@ function table(rows: readonly Row[]): string {
     const link = `<th scope="row"><a href="#${escaped(row.scenario)}">${escaped(first!)}</a></th>`;
     return `<tr>${link}${cells.map((cell) => `<td>${escaped(cell)}</td>`).join('')}</tr>`;
   });
-  return `<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;
+  return `<div class="scrolled"><table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;
 }
 
 function section(

@@ -12,7 +12,7 @@ export interface Picture {
 const STYLE = `text { font: 11.5px system-ui, -apple-system, 'Segoe UI', sans-serif; fill: #5b6472; }
 .ground { fill: #fbfcfd; stroke: #d8dee6; } .title { fill: #1a202c; font-weight: 600; } .unit { font-weight: 400; }
 .end { text-anchor: end; } .mid { text-anchor: middle; } .grid { stroke: #d8dee6; stroke-width: .7; }
-.mark { stroke: #5b6472; stroke-width: .8; stroke-dasharray: 2 3; } .open { fill: #f6c2b2; }
+.mark { stroke: #5b6472; stroke-width: .8; stroke-dasharray: 2 3; } .open { fill: #fbe3da; }
 .objective { stroke: #c2410c; stroke-width: 1.2; stroke-dasharray: 6 4; }
 .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; } .own { stroke: #0b6e63; }
 .best { stroke: #7a5af0; stroke-dasharray: 5 3; } .none { stroke: #c2410c; stroke-width: 1.2; }

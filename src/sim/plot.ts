@@ -34,29 +34,39 @@ export const LEFT = 56;
 export const RIGHT = 24;
 const TOP = 24;
 const BOTTOM = 22;
-/** Points drawn at most: longer runs are averaged. */
-const POINTS = 400;
+/** On a narrow screen, where a wide one's letters would be too small to read. */
+const NARROW = 400;
+/** Points drawn at most in a width: longer runs are averaged. */
+const POINTS_PER_WIDTH = 0.5;
 
+/** Twice, for a wide and for a narrow screen: the style sheet shows one of them. */
 export function plotSvg(plot: Plot, durationS: number): string {
   const label = escaped(`${plot.title}, ${plot.unit}`);
-  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
-${plotted(plot, secondsAxis(durationS))}
-</svg>`;
+  const drawn = [
+    { style: 'wide', width: WIDTH, axis: secondsAxis(durationS) },
+    { style: 'narrow', width: NARROW, axis: secondsAxis(durationS, 2) },
+  ].map(
+    ({ style, width, axis }) =>
+      `<svg class="${style}" viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-label="${label}">
+${plotted(plot, axis, width)}
+</svg>`,
+  );
+  return drawn.join('\n');
 }
 
-/** Seconds, with a tick at each 20, 30 or 60 of them. */
-export function secondsAxis(to: number): Axis {
-  const step = to > 300 ? 60 : to > 120 ? 30 : 20;
+/** Seconds, with a tick at each 20, 30 or 60 of them, or a multiple. */
+export function secondsAxis(to: number, sparse = 1): Axis {
+  const step = sparse * (to > 300 ? 60 : to > 120 ? 30 : 20);
   const ticks = Array.from({ length: Math.floor(to / step) + 1 }, (_, i) => i * step);
   return { to, ticks: ticks.map((s) => [s, `${s} s`] as const) };
 }
 
-/** What stands within the frame of one plot, `WIDTH` by `HEIGHT`. */
-export function plotted(plot: Plot, axis: Axis): string {
+/** What stands within the frame of one plot, of `HEIGHT`. */
+export function plotted(plot: Plot, axis: Axis, width = WIDTH): string {
   const values = plot.lines.flatMap(({ values }) => values.filter((value) => value !== null));
   const highest = Math.max(1e-9, plot.objective ?? 0, ...chunked(values));
   const top = niceAbove(Math.min(highest, plot.most ?? highest));
-  const x = (s: number) => LEFT + (s / axis.to) * (WIDTH - LEFT - RIGHT);
+  const x = (s: number) => LEFT + (s / axis.to) * (width - LEFT - RIGHT);
   const y = (v: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - Math.min(1, v / top));
   const shades = (plot.shaded ?? []).map(
     ([from, to]) =>
@@ -68,7 +78,7 @@ export function plotted(plot: Plot, axis: Axis): string {
   );
   const grid = [0, top / 2, top].map(
     (v) =>
-      `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at(y(v))}" y2="${at(y(v))}"/>` +
+      `<line class="grid" x1="${LEFT}" x2="${width - RIGHT}" y1="${at(y(v))}" y2="${at(y(v))}"/>` +
       `<text class="tick end" x="${LEFT - 6}" y="${at(y(v) + 4)}">${Number(v.toPrecision(3))}</text>`,
   );
   const ticks = axis.ticks.map(
@@ -78,9 +88,10 @@ export function plotted(plot: Plot, axis: Axis): string {
   const objective =
     plot.objective === undefined
       ? ''
-      : `<line class="objective" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at(y(plot.objective))}" y2="${at(y(plot.objective))}"/>`;
+      : `<line class="objective" x1="${LEFT}" x2="${width - RIGHT}" y1="${at(y(plot.objective))}" y2="${at(y(plot.objective))}"/>`;
   const lines = plot.lines.map(
-    ({ style, values }) => `<path class="line ${escaped(style)}" d="${path(values, x, y)}"/>`,
+    ({ style, values }) =>
+      `<path class="line ${escaped(style)}" d="${path(values, POINTS_PER_WIDTH * width, x, y)}"/>`,
   );
   return `<text class="title" x="${LEFT}" y="14">${escaped(plot.title)} <tspan class="unit">${escaped(plot.unit)}</tspan></text>
 ${[...shades, ...grid, ...marks, objective, ...lines, ...ticks].join('\n')}`;
@@ -98,10 +109,11 @@ export function escaped(text: string): string {
 
 function path(
   values: readonly (number | null)[],
+  points: number,
   x: (s: number) => number,
   y: (v: number) => number,
 ): string {
-  const every = Math.max(1, Math.ceil(values.length / POINTS));
+  const every = Math.max(1, Math.ceil(values.length / points));
   let drawn = '';
   let isOpen = false;
   for (let s = 0; s < values.length; s += every) {
@@ -127,11 +139,11 @@ function chunked(values: readonly number[]): number[] {
   return means;
 }
 
-/** 1, 2, 2.5 or 5 times a power of ten. */
+/** A round number a little above, whose half is round too. */
 function niceAbove(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return (
-    [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+    [1, 1.2, 1.6, 2, 2.5, 3, 4, 5, 6, 8, 10, 12]
       .map((step) => step * power)
       .find((step) => step >= value * 1.05) ?? value
   );

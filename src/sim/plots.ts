@@ -51,7 +51,7 @@ export function plotsOf(
     },
     {
       ...common,
-      title: `Response time of what was admitted, p${Number((100 * quantile).toPrecision(4))}`,
+      title: `Response time, p${Number((100 * quantile).toPrecision(4))}`,
       unit: objective === null ? 'ms' : `ms, objective ${objective} ms`,
       ...(objective === null ? {} : { objective, most: 4 * objective }),
       lines: [{ title: 'this policy', style: 'own', values: times }],
