@@ -11,6 +11,7 @@ import type { PoolGauge } from './pool-gauge.js';
 import type { Recorder } from './recorder.js';
 import type { RedisTime } from './redis-time.js';
 import type { Stats } from './stats.js';
+import type { VitalsWatch } from './vitals.js';
 
 /** Telemetry may wait longer than a decision: nobody waits for it. */
 const FLUSH_DEADLINE_MS = 500;
@@ -25,6 +26,7 @@ export interface FlushOptions {
   pool: PoolGauge;
   stats: Stats;
   clock: Clock;
+  vitals: VitalsWatch;
   processId: string;
 }
 
@@ -33,7 +35,8 @@ export interface FlushOptions {
  * after it would look like a burst. So memory stays bounded, and nothing is counted twice.
  */
 export function createFlush(options: FlushOptions): () => Promise<void> {
-  const { redis, finder, time, recorder, inFlight, pool, stats, clock, processId } = options;
+  const { redis, finder, time, recorder, inFlight, pool, stats, clock, vitals, processId } =
+    options;
 
   /** As last told: what happened without Redis is told when it is back. */
   const told = { fallback: 0, slow: 0 };
@@ -66,6 +69,16 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
     const { fallback, slow } = stats;
     if (fallback > told.fallback) fields.push([FIELD.fallback, fallback - told.fallback]);
     if (slow > told.slow) fields.push([FIELD.slowDecisions, slow - told.slow]);
+    const vital = vitals.take(nowMs);
+    if (vital !== null && vital.cpu !== null) {
+      fields.push(
+        [FIELD.vitals, 1],
+        [FIELD.cpu, Math.round(vital.cpu * 1000)],
+        [FIELD.memory, Math.round(vital.memory * 1000)],
+        [FIELD.loopDelay(binOf(vital.loopDelayMs) ?? MIN_BIN), 1],
+        [FIELD.loopDelaySumUs, Math.round(vital.loopDelayMs * 1000)],
+      );
+    }
     // The last field: who sees it counted sees all that came before it.
     fields.push([FIELD.flushes, 1]);
     const key = keys.telemetry(Math.floor(redisMs / 1000));

@@ -26,6 +26,7 @@ import { createCrowdWatch } from './subject-crowd.js';
 import { createTaker } from './taker.js';
 import { createTopSubjects } from './top-subjects.js';
 import { createTracing } from './tracing.js';
+import { processVitals } from './vitals.js';
 import { createWaits } from './wait.js';
 import { createWarnings } from './warnings.js';
 
@@ -148,7 +149,8 @@ export function createWiring(options: LimiterOptions, processId: string) {
     recorder.outcome(outcome, latencyMs, generation, info);
   };
   const finish = Object.assign(ended, { refunds });
-  const flush = createFlush({ ...parts, recorder, inFlight, pool, processId });
+  const vitals = processVitals();
+  const flush = createFlush({ ...parts, recorder, inFlight, pool, vitals, processId });
   const enforced = createDecider({
     ...parts,
     link,

@@ -84,10 +84,11 @@ function countedBy(
       return { answers, matching };
     }
     case 'errorRatio': {
-      if (signal.upstream === undefined) return { answers, matching: seen.failed };
+      const inGeneration = signal.code === undefined ? seen.failed : (seen.codes[signal.code] ?? 0);
+      if (signal.upstream === undefined) return { answers, matching: inGeneration };
       const { ok = 0, failed = 0 } = t.upstreams[signal.upstream] ?? {};
-      const matching = Math.min(seen.failed, failed);
-      return { answers: Math.min(seen.ok, ok) + matching, matching };
+      const matching = Math.min(inGeneration, failuresOf(signal, t));
+      return { answers: Math.min(seen.ok, ok) + Math.min(seen.failed, failed), matching };
     }
     case 'timeoutRatio':
       return { answers, matching: Math.min(seen.failed, t.timedOut) };
@@ -141,7 +142,10 @@ function isPlain(trips: readonly Trip[]): boolean {
   const [first, ...others] = trips;
   if (first?.signal === undefined || others.length > 0) return others.length === 0;
   const { signal } = first;
-  return signal.stat === 'errors' || (signal.stat === 'errorRatio' && !('upstream' in signal));
+  return (
+    signal.stat === 'errors' ||
+    (signal.stat === 'errorRatio' && !('upstream' in signal || 'code' in signal))
+  );
 }
 
 function countsOf(

@@ -47,10 +47,11 @@ export function emptyWindow(): SignalWindow {
   return { frames: [], seenMs: 0, everyMs: 1000, fault: 'not_started' };
 }
 
-/** Is it a share of the answers? Then few answers prove nothing. */
+/** Is it a share of the answers, or of the requests? Then few prove nothing. */
 function isShare(signal: Signal): boolean {
   const { stat } = signal;
-  return stat === 'errorRatio' || stat === 'timeoutRatio' || stat === 'slowRatio';
+  const ofAnswers = stat === 'errorRatio' || stat === 'timeoutRatio' || stat === 'slowRatio';
+  return ofAnswers || stat === 'deniedRatio';
 }
 
 /** A number that some source gives, of which nobody knows how many observations stand behind it. */
@@ -158,15 +159,20 @@ function statistic(policy: Policy, name: string, signal: Signal, frames: Frame[]
   switch (signal.stat) {
     case 'latency':
     case 'dbWait':
+    case 'eventLoopDelay':
       return signal.of === 'mean'
         ? pooledMean(frames, MIN_RATIO_ANSWERS)
         : pooledQuantile(frames, signal.of);
     case 'errorRatio':
     case 'timeoutRatio':
     case 'slowRatio':
+    case 'deniedRatio':
       return pooledRatio(frames, RATIO_ANSWERS);
     case 'errors':
       return summed(frames, countWindowMs(policy, name));
+    case 'cpu':
+    case 'memory':
+      return steadied(frames);
     case 'poolWaiting':
     case 'waiting':
       return lowest(frames, WAITS_SPAN_MS);

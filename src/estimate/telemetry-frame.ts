@@ -28,9 +28,15 @@ export function telemetryFrame(
       if (soundOrNull(sum) === null) return null;
       return { ...at, count: counted, value: sum, ...slow };
     }
+    case 'eventLoopDelay': {
+      const bins = packBins(t.loopDelay ?? {});
+      if (signal.of !== 'mean') return { ...at, count: countOf(bins), value: 0, bins };
+      const sum = soundOrNull(t.loopDelaySumMs ?? 0);
+      return sum === null ? null : { ...at, count: countOf(bins), value: sum };
+    }
     case 'errorRatio': {
       const { ok, failed } = ofUpstream(signal.upstream, t);
-      return { ...at, count: ok + failed, value: failed };
+      return { ...at, count: ok + failed, value: failuresOf(signal, t) };
     }
     case 'timeoutRatio':
       return { ...at, count: t.ok + t.failed, value: t.timedOut };
@@ -47,6 +53,18 @@ export function telemetryFrame(
       return { ...at, count: 1, value: t.poolWaiting };
     case 'inFlight':
       return soundOrNull(t.inFlight) === null ? null : { ...at, count: 1, value: t.inFlight };
+    case 'oldest':
+      return gauge(at, t.oldestMs);
+    case 'cpu':
+      return gauge(at, t.cpu);
+    case 'memory':
+      return gauge(at, t.memory);
+    case 'offered':
+      return gauge(at, t.offered / (spanMs / 1000));
+    case 'admitted':
+      return gauge(at, t.admitted / (spanMs / 1000));
+    case 'deniedRatio':
+      return { ...at, count: t.offered, value: Math.max(0, t.offered - t.admitted) };
     case 'goodput': {
       const good = signal.within === undefined ? t.ok : goodWithin(t, signal.within);
       return { ...at, count: t.ok + t.failed, value: good / (spanMs / 1000) };
@@ -54,9 +72,14 @@ export function telemetryFrame(
   }
 }
 
-/** Failures that `errors({ code, upstream })` counts. A missing series is 0 only because the total is there. */
+function gauge(at: Pick<Frame, 'atMs' | 'spanMs'>, value: number | null | undefined): Frame | null {
+  const sound = value == null ? null : soundOrNull(value);
+  return sound === null ? null : { ...at, count: 1, value: sound };
+}
+
+/** Failures that a signal with `code` and `upstream` counts. A missing series is 0 only because the total is there. */
 export function failuresOf(
-  signal: Extract<Signal, { stat: 'errors' }>,
+  signal: Extract<Signal, { stat: 'errors' | 'errorRatio' }>,
   t: TelemetryReading,
 ): number {
   if (signal.upstream !== undefined) {

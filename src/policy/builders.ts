@@ -15,8 +15,8 @@ export const telemetry = {
     ({ source: 'telemetry', stat: 'latency', of: quantile(of) }) as const,
   /** Mean of the same. */
   mean: () => ({ source: 'telemetry', stat: 'latency', of: 'mean' }) as const,
-  /** Failed ÷ answered, of one upstream or of all; cancelled calls and denials count in neither. */
-  errorRatio: (options: { upstream?: string } = {}) =>
+  /** Failed ÷ answered, with one code or any, of one upstream or of all; cancelled calls and denials count in neither. */
+  errorRatio: (options: { code?: string; upstream?: string } = {}) =>
     ({ source: 'telemetry', stat: 'errorRatio', ...options }) as const,
   /** Timed out ÷ answered. */
   timeoutRatio: () => ({ source: 'telemetry', stat: 'timeoutRatio' }) as const,
@@ -32,6 +32,20 @@ export const telemetry = {
   poolWaiting: () => ({ source: 'telemetry', stat: 'poolWaiting' }) as const,
   /** Admitted requests under way, fleet total. */
   inFlight: () => ({ source: 'telemetry', stat: 'inFlight' }) as const,
+  /** Age of the oldest admitted request that is still under way. */
+  oldest: () => ({ source: 'telemetry', stat: 'oldest' }) as const,
+  /** Requests per second that asked, and those that were let in. */
+  offered: () => ({ source: 'telemetry', stat: 'offered' }) as const,
+  admitted: () => ({ source: 'telemetry', stat: 'admitted' }) as const,
+  /** Denied ÷ offered. */
+  deniedRatio: () => ({ source: 'telemetry', stat: 'deniedRatio' }) as const,
+  /** Delay of the services' event loops: a quantile or the mean over processes of their worst of a second (p99). */
+  eventLoopDelay: (of: Quantile | 'mean' = 'mean') =>
+    ({ source: 'telemetry', stat: 'eventLoopDelay', of: quantile(of) }) as const,
+  /** Share of the CPU that the services may use (their container's limit, else the machine's cores), mean of processes. */
+  cpu: () => ({ source: 'telemetry', stat: 'cpu' }) as const,
+  /** The same of memory. */
+  memory: () => ({ source: 'telemetry', stat: 'memory' }) as const,
   /** Good answers per second; with `within` only those that came in that time: `goodput({ within: '250ms' })`. */
   goodput: (options: { within?: number | DurationText } = {}) =>
     ({ source: 'telemetry', stat: 'goodput', ...options }) as const,

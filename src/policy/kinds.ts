@@ -8,6 +8,8 @@ export type SignalKind = 'duration' | 'ratio' | 'count' | 'perSecond';
 const KINDS = {
   latency: 'duration',
   dbWait: 'duration',
+  eventLoopDelay: 'duration',
+  oldest: 'duration',
   longestTransactionMs: 'duration',
   replicaLagMs: 'duration',
   lockTimeMs: 'duration',
@@ -15,6 +17,9 @@ const KINDS = {
   timeoutRatio: 'ratio',
   slowRatio: 'ratio',
   connectionsRatio: 'ratio',
+  deniedRatio: 'ratio',
+  cpu: 'ratio',
+  memory: 'ratio',
   share: 'ratio',
   errors: 'count',
   failuresInARow: 'count',
@@ -23,6 +28,8 @@ const KINDS = {
   waiting: 'count',
   threadsRunning: 'count',
   goodput: 'perSecond',
+  offered: 'perSecond',
+  admitted: 'perSecond',
   lockWaits: 'perSecond',
   rate: 'perSecond',
 } as const satisfies Partial<Record<Signal['stat'], SignalKind>>;

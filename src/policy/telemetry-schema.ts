@@ -12,14 +12,27 @@ export const of = z.custom<'mean' | number>(
 const source = z.literal('telemetry');
 
 export const telemetrySignal = z.discriminatedUnion('stat', [
-  z.strictObject({ source, stat: z.enum(['latency', 'dbWait']), of }),
+  z.strictObject({ source, stat: z.enum(['latency', 'dbWait', 'eventLoopDelay']), of }),
   z.strictObject({
     source,
-    stat: z.enum(['timeoutRatio', 'failuresInARow', 'poolWaiting', 'inFlight']),
+    stat: z.enum([
+      'timeoutRatio',
+      'failuresInARow',
+      'poolWaiting',
+      'inFlight',
+      'oldest',
+      'offered',
+      'admitted',
+      'deniedRatio',
+      'cpu',
+      'memory',
+    ]),
   }),
   z.strictObject({
     source,
     stat: z.literal('errorRatio'),
+    /** Only failures with this code are counted. Default: all. */
+    code: code.optional(),
     /** Only answers of this upstream. Default: all. */
     upstream: code.optional(),
   }),

@@ -41,6 +41,13 @@ export const FIELD = {
   inFlight: 'inf',
   /** Bin of the age of a process's oldest request; the reader takes the highest. */
   oldest: (bin: number) => `o:${bin}`,
+  /** How processes fare, of the flushes that say so: shares of their CPU and memory, summed, in ‰; delay of their event
+   * loop (99th percentile of the second) by bin, and its sum in µs. */
+  vitals: 'vn',
+  cpu: 'vc',
+  memory: 'vm',
+  loopDelay: (bin: number) => `e:${bin}`,
+  loopDelaySumUs: 'es',
   /** Whole seconds that Redis's clock is ahead of the process's; sent by processes that are more than a second off. */
   clockSkew: (seconds: number) => `k:${seconds}`,
   /** Decisions without Redis since the last flush that came through, and decisions that took longer than 5 ms. */

@@ -87,6 +87,12 @@ export interface TelemetryReading {
   /** In flight, fleet total at the last flush of each process, and the age of the oldest. */
   inFlight: number;
   oldestMs: number;
+  /** How the services fare, means over their processes: shares of the CPU and memory they may use. Null: none says. */
+  cpu?: number | null;
+  memory?: number | null;
+  /** Delay of their event loops, one 99th percentile a process and second. */
+  loopDelay?: Bins;
+  loopDelaySumMs?: number;
   /** How far Redis's clock is ahead of that process's which is furthest off; only where one is off by over a second. */
   clockSkewMs?: number;
   /** Most of the processes are minutes off: then it is Redis's clock that is wrong, or all of theirs. */

@@ -33,14 +33,14 @@ const MINUTE_MS = 60_000;
 
 /** A roll-up of Redis in these terms. */
 export function recordedOf(row: HistoryRow): Recorded {
-  const { rate = 0, in_flight: byCap = 0 } = row.denied;
+  const { rate: byRate = 0, fair_share: byShare = 0, in_flight: byCap = 0 } = row.denied;
   return {
     atMs: row.minute * MINUTE_MS,
     spanMs: MINUTE_MS,
     offeredPerSecond: row.offered / 60,
     okPerSecond: row.ok / 60,
     failedPerSecond: row.failed / 60,
-    deniedByRatePerSecond: rate / 60,
+    deniedByRatePerSecond: (byRate + byShare) / 60,
     deniedByCapPerSecond: byCap / 60,
     ...{ meanMs: row.meanMs, p50Ms: row.p50Ms, p95Ms: row.p95Ms },
     ...{ p99Ms: row.p99Ms, p999Ms: row.p999Ms, inFlight: row.inFlight },
@@ -62,8 +62,18 @@ export function recordedValue(name: string, signal: Signal, of: Recorded): numbe
     case 'dbWait':
       return signal.of === 'mean' ? of.dbWaitMs : signal.of === 0.95 ? of.dbWaitP95Ms : null;
     case 'errorRatio':
-      return answers > 0 && signal.upstream === undefined ? of.failedPerSecond / answers : null;
+      return answers > 0 && signal.upstream === undefined && signal.code === undefined
+        ? of.failedPerSecond / answers
+        : null;
+    case 'offered':
+      return of.offeredPerSecond;
     case 'timeoutRatio':
+    case 'admitted':
+    case 'deniedRatio':
+    case 'oldest':
+    case 'eventLoopDelay':
+    case 'cpu':
+    case 'memory':
       return null;
     case 'slowRatio':
       return slowShare(of, signal.over);

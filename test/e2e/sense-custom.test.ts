@@ -35,7 +35,7 @@ export default definePolicy({
   signals: { ${signals} },
 });`,
   );
-  const { loaded: policies, faults } = await loadPolicies(path);
+  const { loaded: policies, faults } = await loadPolicies(path, { deadlineMs: 50_000 });
   expect(faults).toEqual([]);
   // As it comes back from Redis: only what JSON keeps.
   const policy = policySchema.parse(JSON.parse(policies[0]!.json));

@@ -257,3 +257,39 @@ test('C58: a Redis that hangs or is gone is a missing reading within the deadlin
     await own.stop();
   }
 });
+
+test('CPU and memory are means over the processes that tell them, delays of event loops by bins', async () => {
+  const telemetry = source();
+  await telemetry.read();
+  await flush('old', { [FIELD.offered]: 1 });
+  expect(await reading(telemetry)).toMatchObject({ cpu: null, memory: null, loopDelay: {} });
+  const vitals = (cpu: number, memory: number, delayMs: number) => ({
+    [FIELD.vitals]: 1,
+    [FIELD.cpu]: cpu,
+    [FIELD.memory]: memory,
+    [FIELD.loopDelay(binOf(delayMs)!)]: 1,
+    [FIELD.loopDelaySumUs]: delayMs * 1000,
+  });
+  await flush('a', vitals(900, 500, 10));
+  await flush('b', vitals(300, 100, 30));
+  await flush('old', { [FIELD.offered]: 1 });
+  const seen = await reading(telemetry);
+  expect(seen).toMatchObject({ cpu: 0.6, memory: 0.3, loopDelaySumMs: 40 });
+  expect(countBins(seen.loopDelay!)).toBe(2);
+});
+
+test('a service tells how it fares with its second flush', async () => {
+  const telemetry = source();
+  await telemetry.read();
+  const limiter = createLimiter({ redis: server.client(), name: 'checkout', rate: 9, capacity: 9 });
+  await expect
+    .poll(
+      async () => {
+        const { reading: seen } = await telemetry.read();
+        return seen.kind === 'telemetry' && seen.cpu != null && seen.memory;
+      },
+      { timeout: 20_000, interval: 300 },
+    )
+    .toBeGreaterThan(0);
+  await limiter.close();
+});
