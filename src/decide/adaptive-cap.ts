@@ -2,12 +2,13 @@
 import type { Policy } from '../policy/schema.js';
 import { DEFAULT_LOOP, holdOffMs, type LoopTuning } from '../tune/loop-fit.js';
 import { boundsOf, clamp } from './bounds.js';
+import type { LimiterNumbers } from './breaker-types.js';
 import { afterCut, type Episode, judge, NO_EPISODE, ownAim, relieve } from './futile.js';
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
 import { type Overload, overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
 import { addPoint, agePoints, responseSlope } from './response.js';
-import type { LawMemory, LimiterNumbers, Sample } from './types.js';
+import type { LawMemory, Sample } from './types.js';
 
 /**
  * With z the overload index, N the in flight observed by Little's law, s = d ln X ÷ d ln N the response of
@@ -183,7 +184,7 @@ function evidence(
   const isLatency = policy.signals[overload.worst]?.stat === 'latency';
   const answeredMs = isLatency ? overload.value : (traffic.meanMs ?? 0);
   const reckonedMs = traffic.ageMs + 0.5 * traffic.intervalMs + answeredMs;
-  const drained = sinceCutMs >= holdOffMs(loop, reckonedMs);
+  const drained = sinceCutMs >= holdOffMs(loop, reckonedMs, traffic.ageMs);
   const capBinds = traffic.deniedByCap > 0 || observed > 0.7 * cap;
 
   let points = agePoints(listIn(before, 'points'), sample.dtMs);

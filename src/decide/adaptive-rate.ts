@@ -77,11 +77,10 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
   const overload = overloadOf(policy, sample);
   const { traffic } = sample;
   const dtMs = Math.max(0, sample.dtMs);
-  const aim = TUNING.aim ** loop.headroom;
-  const relief = relieve(before, overload, aim, dtMs);
+  const relief = relieve(before, overload, TUNING.aim, dtMs);
   const { reliefMs } = relief;
   let { episode } = relief;
-  const over = overload.z - Math.log(ownAim(episode, aim, TUNING.aimMost));
+  const over = overload.z - Math.log(ownAim(episode, TUNING.aim, TUNING.aimMost));
   const seen = traffic.answers > 0 ? traffic.okRate : traffic.admittedRate;
   const last = numberIn(before, 'measured', seen);
   const weight = traffic.fresh ? clamp((TUNING.smooth * traffic.intervalMs) / 1000, 0, 1) : 0;
@@ -101,7 +100,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
   const latency = policy.signals[overload.worst]?.stat === 'latency';
   const answeredMs = latency ? overload.value : (traffic.meanMs ?? 0);
   const reckonedMs = traffic.ageMs + traffic.intervalMs + answeredMs;
-  const drained = sinceCutMs >= holdOffMs(loop, reckonedMs);
+  const drained = sinceCutMs >= holdOffMs(loop, reckonedMs, traffic.ageMs);
   const binds = traffic.deniedByRate > 0 || traffic.admittedRate > 0.95 * start.rate;
   // What is under way beyond what this throughput needs: seen at once, where latencies speak only when answered.
   const underWay = traffic.inFlightNow ?? traffic.inFlight ?? 0;
@@ -179,8 +178,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
     } else if (over < -TUNING.calm && drained && (binds || draining)) {
       const seconds = Math.min(traffic.intervalMs, 5000) / 1000;
       const haste = 1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1);
-      // A rate must foresee: slower where the loop is late, never faster.
-      if (!draining) t += seconds * Math.min(1, loop.raise) * haste;
+      if (!draining) t += seconds * haste;
       draining = 0;
       // Back at once to just under what was good; beyond it never further than one sample can tell.
       const room = clamp((needed - underWay) / needed, 0, 1);

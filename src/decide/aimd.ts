@@ -1,7 +1,8 @@
 /** Law `aimd`: additive increase while a limit binds, multiplicative decrease on overload. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
-import { boundsOf, clamp } from './bounds.js';
+import { boundsOf } from './bounds.js';
 import { evidenceOf } from './evidence.js';
+import { exactIn, keepExact, unmoved } from './exact.js';
 import { type Law, numberIn, startingPoint } from './law.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
 
@@ -26,31 +27,37 @@ export const aimdLaw: Law = (policy, before, sample) => {
   const seen = evidenceOf(policy, sample, numberIn(before, 'sinceCutMs', LONG_MS));
   const add = control.add ?? ADD_SHARE * policy.limiter.rate;
   const addInFlight = control.addInFlight ?? ADD_SHARE * (policy.limiter.inFlightMax ?? 0);
-  const part = clamp(numberIn(before, 'part', 0), 0, 1);
-  let { rate, inFlightMax } = start;
-  let cap = inFlightMax + part;
+  const exact = exactIn(policy, before, sample, start);
+  let next = seen.fresh ? unmoved(exact, start) : exact;
   let { sinceCutMs } = seen;
   let reason: Reason = 'steady';
 
   if (!seen.fresh) reason = 'no_evidence';
   else if (seen.z > 0 && seen.drained) {
-    rate = Math.max(Math.min(rate, rateBounds.min), rate * control.down);
-    if (inFlight) cap = Math.max(Math.min(cap, inFlight.min), cap * control.down);
-    if (rate < start.rate || cap < start.inFlightMax) {
+    const rate = Math.max(Math.min(start.rate, rateBounds.min), start.rate * control.down);
+    const least = Math.min(start.inFlightMax, inFlight?.min ?? start.inFlightMax);
+    next = { rate, inFlightMax: Math.max(least, start.inFlightMax * control.down) };
+    if (rate < start.rate || next.inFlightMax < start.inFlightMax) {
       sinceCutMs = 0;
       reason = 'law_cut';
     }
   } else if (seen.z < 0) {
     reason = 'idle';
-    if (seen.rateBinds) rate = Math.min(Math.max(rate, rateBounds.max), rate + add * seen.seconds);
+    const raised = (value: number, by: number, max: number) =>
+      Math.min(Math.max(value, max), value + by * seen.seconds);
+    if (seen.rateBinds) next.rate = raised(exact.rate, add, rateBounds.max);
     if (seen.capBinds && inFlight) {
-      cap = Math.min(Math.max(cap, inFlight.max), cap + addInFlight * seen.seconds);
+      next.inFlightMax = raised(exact.inFlightMax, addInFlight, inFlight.max);
     }
-    if (rate > start.rate || cap > start.inFlightMax + part) reason = 'law_raise';
+    if (next.rate > exact.rate || next.inFlightMax > exact.inFlightMax) reason = 'law_raise';
   }
-  inFlightMax = start.inFlightMax === 0 ? 0 : Math.max(1, Math.floor(cap + 1e-9));
+  const { rate, inFlightMax: cap } = seen.fresh ? next : start;
+  const inFlightMax = start.inFlightMax === 0 ? 0 : Math.max(1, Math.floor(cap + 1e-9));
   return {
-    memory: { sinceCutMs: Math.min(sinceCutMs, LONG_MS), part: Math.max(0, cap - inFlightMax) },
+    memory: {
+      sinceCutMs: Math.min(sinceCutMs, LONG_MS),
+      ...keepExact(next, sample, start),
+    },
     rate,
     inFlightMax,
     reason,

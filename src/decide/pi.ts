@@ -2,6 +2,7 @@
 import type { Policy } from '../policy/schema.js';
 import { boundsOf, clamp } from './bounds.js';
 import { evidenceOf } from './evidence.js';
+import { exactIn, keepExact, unmoved } from './exact.js';
 import { type Law, numberIn, startingPoint } from './law.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
 
@@ -34,21 +35,15 @@ export const piLaw: Law = (policy, before, sample) => {
   const change = seen.fresh ? clamp(wanted, -CUT_MOST, RAISE_MOST) : 0;
   const raising = change > 0;
   const factor = Math.exp(change);
-  const part = clamp(numberIn(before, 'part', 0), -0.5, 0.5);
+  const exact = exactIn(policy, before, sample, start);
 
   const moves = (binds: boolean) => change < 0 || (raising && error > 0 && binds);
-  const rate = moves(seen.rateBinds)
-    ? clamp(
-        start.rate * factor,
-        Math.min(start.rate, rateBounds.min),
-        Math.max(start.rate, rateBounds.max),
-      )
-    : start.rate;
-  const exact = start.inFlightMax + part;
-  const range = inFlight ?? { min: exact, max: exact };
-  const cap = moves(seen.capBinds)
-    ? clamp(exact * factor, Math.min(exact, range.min), Math.max(exact, range.max))
-    : exact;
+  const next = seen.fresh ? unmoved(exact, start) : exact;
+  if (moves(seen.rateBinds)) next.rate = within(exact.rate * factor, start.rate, rateBounds);
+  if (moves(seen.capBinds)) {
+    next.inFlightMax = within(exact.inFlightMax * factor, start.inFlightMax, inFlight);
+  }
+  const { rate, inFlightMax: cap } = seen.fresh ? next : start;
   const inFlightMax = start.inFlightMax === 0 ? 0 : Math.max(1, Math.round(cap));
 
   let reason: Reason = 'steady';
@@ -60,7 +55,7 @@ export const piLaw: Law = (policy, before, sample) => {
     memory: {
       error: seen.fresh ? error : last,
       gapMs: seen.fresh ? 0 : gapMs,
-      part: start.inFlightMax === 0 ? 0 : cap - inFlightMax,
+      ...keepExact(next, sample, start),
     },
     rate,
     inFlightMax,
@@ -71,3 +66,9 @@ export const piLaw: Law = (policy, before, sample) => {
     terms: { z: seen.z, error, last, change, rateBinds: +seen.rateBinds, capBinds: +seen.capBinds },
   };
 };
+
+/** Within the bounds; what lies outside them already is not brought in by the law. */
+function within(value: number, from: number, range: { min: number; max: number } | null): number {
+  if (range === null) return from;
+  return clamp(value, Math.min(from, range.min), Math.max(from, range.max));
+}

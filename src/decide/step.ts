@@ -59,7 +59,7 @@ export function step(
 
   const { loop } = from.memory;
   const fit = fitLoop(loop);
-  const tuning = loop === undefined ? DEFAULT_LOOP : tuningOf(fit);
+  const tuning = loop === undefined ? DEFAULT_LOOP : tuningOf(fit, loop.rateOnly);
   const law = LAWS[policy.control.law](policy, from.memory.law, sample, tuning);
   if (loop !== undefined) Object.assign(law.terms, loopTerms(fit, tuning));
   const memory = { ...from.memory, breaker, law: law.memory };

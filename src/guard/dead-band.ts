@@ -1,4 +1,5 @@
 /** Guard `deadBand`: small changes are merged until they are worth an audit entry. Stage: guard. */
+import { boundsOf } from '../decide/bounds.js';
 import { type Guard, passed } from './types.js';
 
 export const deadBand: Guard = ({ policy, sample, proposal, now }) => {
@@ -6,9 +7,14 @@ export const deadBand: Guard = ({ policy, sample, proposal, now }) => {
     return passed('deadBand', proposal);
   }
   const band = policy.guards.deadBand;
-  const small = (value: number, from: number) => Math.abs(value - from) < band * Math.abs(from);
-  const rate = small(proposal.rate, now.rate) ? now.rate : proposal.rate;
-  const cap = small(proposal.inFlightMax, now.inFlightMax) ? now.inFlightMax : proposal.inFlightMax;
+  const bounds = boundsOf(policy);
+  // The last step onto a bound is worth one, however small: the floor is the floor, exactly.
+  const merged = (value: number, from: number, range: { min: number; max: number } | null) => {
+    if (Math.abs(value - from) >= band * Math.abs(from)) return value;
+    return range !== null && (value === range.min || value === range.max) ? value : from;
+  };
+  const rate = merged(proposal.rate, now.rate, bounds.rate);
+  const cap = merged(proposal.inFlightMax, now.inFlightMax, bounds.inFlight);
   if (rate === proposal.rate && cap === proposal.inFlightMax) return passed('deadBand', proposal);
   const sentence = `a change below ${band * 100} % waits for more`;
   return {

@@ -88,9 +88,13 @@ const USUAL = { deadMs: 3_000, gain: 0.8, noise: 0.2 };
 const SAFE = { least: 0.5, most: 2 };
 const SAFE_ROOM = { least: 0.75, most: 1.5 };
 
-/** Small steps where the signal answers strongly, slow ones where it answers late, room where it is noisy. */
-export function tuningOf({ trust, deadMs, gain, noise }: LoopFit): LoopTuning {
+/**
+ * Small steps where the signal answers strongly, slow ones where it answers late, room where it is noisy. A rate has no
+ * gain of its own (above what the service carries a queue grows for as long as it stands): there only the wait follows.
+ */
+export function tuningOf({ trust, deadMs, gain, noise }: LoopFit, rateOnly = 0): LoopTuning {
   if (!(trust > 0)) return DEFAULT_LOOP;
+  if (rateOnly === 1) return { ...DEFAULT_LOOP, trust, deadMs };
   const within = (factor: number, range = SAFE) => clamp(factor, range.least, range.most) ** trust;
   return {
     trust,
@@ -101,10 +105,11 @@ export function tuningOf({ trust, deadMs, gain, noise }: LoopFit): LoopTuning {
   };
 }
 
-/** Time to wait after a cut: what the law reckons, moved toward what was seen. */
-export function holdOffMs({ trust, deadMs }: LoopTuning, reckonedMs: number): number {
+/** Time to wait after a cut: what the law reckons, moved toward what was seen; never less than samples are old. */
+export function holdOffMs({ trust, deadMs }: LoopTuning, reckonedMs: number, ageMs = 0): number {
   if (!(trust > 0) || !(reckonedMs > 0)) return reckonedMs;
-  return reckonedMs * clamp(deadMs / reckonedMs, SAFE.least, SAFE.most) ** trust;
+  const seenMs = Math.max(deadMs, ageMs);
+  return reckonedMs * clamp(seenMs / reckonedMs, SAFE.least, SAFE.most) ** trust;
 }
 
 /** For the audit entry, the metrics and `status`. */

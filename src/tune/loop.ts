@@ -16,7 +16,7 @@ import type { Policy } from '../policy/schema.js';
  */
 export const LOOP = {
   /** A lag reaches from one of these to the next (ms ago). */
-  edges: [500, 800, 1280, 2050, 3280, 5240, 8390, 13_400, 21_500, 34_400, 55_000],
+  edges: [500, 800, 1280, 2050, 3280, 5240, 8390, 13_400, 21_500, 34_400, 55_000, 88_000],
   /** A smaller step of ln limit is no change to learn from. */
   change: 0.03,
   /** Time constant of the slow means, in ms and at least so many intervals. */

@@ -139,6 +139,55 @@ describe('pi', () => {
   });
 });
 
+describe('steps smaller than the dead band add up', () => {
+  const slightly = (value: number) => () => ({ signals: p95(value), traffic: full });
+
+  test.each([
+    ['pi', policyOf({ control: { law: 'pi', ki: 0.05 } })],
+    ['aimd', policyOf({ control: { law: 'aimd' } })],
+  ])('%s comes up to the top, one dead band at a time', (_name, policy) => {
+    const up = run(policy, 1200, slightly(220), { rate: 100, inFlightMax: 50 });
+    expect(up.rate).toBe(400);
+    expect(up.inFlightMax).toBe(64);
+    for (const [i, { rate }] of up.changes.entries()) {
+      expect(rate / (up.changes[i - 1]?.rate ?? 100)).toBeLessThan(1.07);
+    }
+  });
+
+  test('pi comes down for a signal that is a little too slow for long', () => {
+    const down = run(policyOf({ control: { law: 'pi' } }), 600, slightly(262));
+    expect(down.rate).toBe(20);
+    expect(down.inFlightMax).toBe(2);
+  });
+
+  test('ticks without a fresh sample in between lose nothing', () => {
+    const policy = policyOf({ control: { law: 'pi' } });
+    const { rate } = run(policy, 3000, (s) => ({
+      signals: p95(262, s % 5 === 0),
+      traffic: { ...full, fresh: s % 5 === 0, intervalMs: 5000 },
+    }));
+    expect(rate).toBe(20);
+  });
+
+  test('nothing is pending after a hold, or after another has changed the number', () => {
+    const policy = policyOf({ control: { law: 'pi', ki: 0.02 } });
+    const start = { rate: 100, capacity: 50, inFlightMax: 64 };
+    let state = createDecideState(policy);
+    const tick = (value: number, inForce: object) => {
+      const parts = { signals: p95(value), traffic: full, inForce: { target: start, ...inForce } };
+      const turned = turn(policy, state, sampleOf(parts));
+      state = turned.state;
+      return turned.decision;
+    };
+    for (let i = 0; i < 60; i++) expect(tick(400, { held: 'pinned' }).change).toBe(false);
+    expect(tick(250, {}).change).toBe(false);
+    expect(tick(262, {}).change).toBe(false);
+    expect(state.memory.law.rate).toBeLessThan(100);
+    tick(250, { target: { ...start, rate: 60 } });
+    expect(state.memory.law.rate).toBe(60);
+  });
+});
+
 describe('monotone', () => {
   for (const law of ['aimd', 'pi'] as const) {
     test(`${law}: the higher the overload, the lower what it wants`, () => {

@@ -107,7 +107,7 @@ describe('too little, or nothing: exactly the defaults', () => {
 
 describe('what follows', () => {
   const good: LoopFit = {
-    ...{ deadMs: 1500, gain: 0.8, fit: 0.6, noise: 0.12, changes: 20, trust: 1 },
+    ...{ deadMs: 1500, gain: 0.8, fit: 0.6, noise: 0.2, changes: 20, trust: 1 },
   };
 
   test('hold-off follows dead time, steps the gain, room the noise', () => {
@@ -118,8 +118,15 @@ describe('what follows', () => {
     const strong = tuningOf({ ...good, gain: 1.2 });
     expect(strong.cut).toBeLessThan(tuningOf(good).cut);
     expect(strong.raise).toBeLessThan(tuningOf(good).raise);
-    const noisy = tuningOf({ ...good, noise: 0.15 });
+    const noisy = tuningOf({ ...good, noise: 0.25 });
     expect(noisy.headroom).toBeGreaterThan(tuningOf(good).headroom);
+  });
+
+  test('the rate-only form takes over the wait alone, never less than the samples are old', () => {
+    const tuning = tuningOf({ ...good, gain: 3, noise: 0.5, deadMs: 2500 }, 1);
+    expect(tuning).toEqual({ ...DEFAULT_LOOP, trust: 1, deadMs: 2500 });
+    expect(holdOffMs(tuning, 2000)).toBe(2500);
+    expect(holdOffMs({ ...tuning, deadMs: 600 }, 2000, 1800)).toBeCloseTo(1800);
   });
 
   test('never beyond half and twice, and in proportion to the trust', () => {
