@@ -46,7 +46,7 @@ export function checkDownstream(draft: Draft, report: Report): void {
 }
 
 /**
- * What does not fit, one sentence each: limiters of one downstream that disagree on it, or whose rates, upper bounds or
+ * What does not fit, with what mends it: limiters of one downstream that disagree on it, or whose rates, upper bounds or
  * lower bounds add up to more than it leaves.
  */
 export function downstreamWarnings(policies: readonly Policy[]): string[] {
@@ -63,38 +63,50 @@ function warningsOf(name: string, members: readonly Policy[]): string[] {
   const most = Math.max(...members.map(({ limiter }) => usableOf(limiter.downstream!)));
   const warnings: string[] = [];
   if (most > usable) {
+    const each = members.map(({ limiter }) => `${limiter.name} ${usableOf(limiter.downstream!)}`);
     warnings.push(
-      `downstream ${name}: its policies do not agree on what it leaves (${usable} to ${most} tokens a second); the least counts.`,
+      `downstream ${name}: its policies do not agree on what it leaves (${each.join(', ')} tokens a second); the least counts. Give all of them one capacity and headroom.`,
     );
   }
-  const sums = [
-    ['rates', sum(members, ({ limiter }) => limiter.rate), ''],
-    [
-      'bounds.rate.max',
-      sum(members, ({ limiter, bounds }) => bounds?.rate.max ?? limiter.rate),
-      '; in mode auto the law divides it by weight and need',
-    ],
-    [
-      'bounds.rate.min',
-      sum(members, ({ limiter, bounds }) => bounds?.rate.min ?? limiter.rate),
-      ', and nobody is brought below its minimum',
-    ],
-  ] as const;
-  const names = members.map(({ limiter }) => limiter.name).join(', ');
-  for (const [what, total, rest] of sums) {
+  for (const { what, of, mend } of SUMS) {
+    const total = sum(members, of);
     if (total <= usable * (1 + 1e-9)) continue;
+    const each = members.map((policy) => `${policy.limiter.name} ${of(policy)}`).join(', ');
+    const over = Number((total - usable).toPrecision(6));
     warnings.push(
-      `downstream ${name}: the ${what} of ${names} add up to ${total}, above the ${usable} tokens a second that it leaves${rest}.`,
+      `downstream ${name}: the ${what} of its limiters (${each}) add up to ${total}, above the ${usable} tokens a second that it leaves. ${mend(over)}`,
     );
   }
   const still = members.filter(({ mode }) => mode !== 'auto').map(({ limiter }) => limiter.name);
   if (still.length > 0 && warnings.length > 0) {
     warnings.push(
-      `downstream ${name}: ${still.join(', ')} ${still.length === 1 ? 'is' : 'are'} not in mode auto, so what they have is not moved.`,
+      `downstream ${name}: ${still.join(', ')} ${still.length === 1 ? 'is' : 'are'} not in mode auto, so what they have is not moved. Set mode: 'auto' there, or count their rates as taken.`,
     );
   }
   return warnings;
 }
+
+/** What is added up, and what to do when it is `over` too much. */
+const SUMS = [
+  {
+    what: 'rates',
+    of: ({ limiter }: Policy) => limiter.rate,
+    mend: (over: number) =>
+      `Lower limiter.rate of some by ${over} together, or raise the capacity if it can take more.`,
+  },
+  {
+    what: 'bounds.rate.max',
+    of: ({ limiter, bounds }: Policy) => bounds?.rate.max ?? limiter.rate,
+    mend: (over: number) =>
+      `In mode auto the law divides it by weight and need; in the others lower them by ${over} together.`,
+  },
+  {
+    what: 'bounds.rate.min',
+    of: ({ limiter, bounds }: Policy) => bounds?.rate.min ?? limiter.rate,
+    mend: (over: number) =>
+      `Nobody is brought below its minimum: lower bounds.rate.min of some by ${over} together.`,
+  },
+] as const;
 
 function sum(members: readonly Policy[], of: (policy: Policy) => number): number {
   return members.reduce((total, policy) => total + of(policy), 0);

@@ -15,7 +15,9 @@ export interface Passed {
 
 /** Good throughput of each block's minutes, in order. */
 export function passedOf(blocks: readonly (readonly HistoryRow[])[]): Passed {
-  const denied = (row: HistoryRow) => (row.denied.rate ?? 0) > 0.01 * row.offered;
+  // Who is above a fair share is denied because the rate binds.
+  const denied = ({ denied: by, offered }: HistoryRow) =>
+    (by.rate ?? 0) + (by.fair_share ?? 0) > 0.01 * offered;
   return {
     all: ranked(blocks.map((rows) => rows.map(goodRate))),
     denied: ranked(blocks.map((rows) => rows.filter(denied).map(goodRate))),

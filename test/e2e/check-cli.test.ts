@@ -192,7 +192,7 @@ export default definePolicy({
   const { code, err } = await flyball(['check', folder]);
   expect(code).toBe(0);
   expect(err).toContain(
-    'Warning: downstream orders-db: the rates of orders, refunds add up to 190',
+    'Warning: downstream orders-db: the rates of its limiters (orders 100, refunds 90) add up to 190',
   );
   const { warnings } = JSON.parse((await flyball(['check', folder, '--json'])).out);
   expect(warnings[0]).toContain('above the 160 tokens a second that it leaves');

@@ -181,11 +181,12 @@ describe('in a policy', () => {
       withDb('a', { capacity: 2000 }),
       withDb('b', { capacity: 1500 }, 900, 'recommend'),
     ]);
-    expect(over).toHaveLength(4);
-    expect(over[0]).toContain('do not agree on what it leaves (1200 to 1600');
-    expect(over[1]).toContain('the rates of a, b add up to 1900, above the 1200');
-    expect(over[2]).toContain('bounds.rate.max of a, b add up to 1900');
-    expect(over[3]).toContain('b is not in mode auto');
+    expect(over).toEqual([
+      'downstream orders-db: its policies do not agree on what it leaves (a 1600, b 1200 tokens a second); the least counts. Give all of them one capacity and headroom.',
+      'downstream orders-db: the rates of its limiters (a 1000, b 900) add up to 1900, above the 1200 tokens a second that it leaves. Lower limiter.rate of some by 700 together, or raise the capacity if it can take more.',
+      'downstream orders-db: the bounds.rate.max of its limiters (a 1000, b 900) add up to 1900, above the 1200 tokens a second that it leaves. In mode auto the law divides it by weight and need; in the others lower them by 700 together.',
+      "downstream orders-db: b is not in mode auto, so what they have is not moved. Set mode: 'auto' there, or count their rates as taken.",
+    ]);
   });
   test.each([
     [
