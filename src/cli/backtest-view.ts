@@ -90,7 +90,7 @@ function leftOutLines({ leftOut, breakerLeftOut }: Replayable): string[] {
   }
   if (breakerLeftOut) {
     lines.push(
-      'Left out: the breaker. It counts failures by code or upstream, which no past keeps.',
+      'Left out: the breaker. A level of it counts by code, upstream or timeout, which no past keeps.',
     );
   }
   return lines;

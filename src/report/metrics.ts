@@ -86,6 +86,11 @@ export function createMetrics(daemonName: string) {
       'Ticks at the least that the bounds allow, with the service still above its setpoint.',
       limiter,
     ),
+    shed: gauge(
+      'decide_shed_ratio',
+      'Part of the last good rate that a breaker sheds in proportion now; 0: none.',
+      limiter,
+    ),
     wouldBeRate: gauge(
       'decide_would_be_rate_tokens_per_second',
       'Rate the law would set, in recommend and shadow mode.',

@@ -53,6 +53,7 @@ export function reportDecision(metrics: Metrics, limiter: string, decision: Deci
     metrics.term.set({ limiter, term }, value);
   }
   metrics.atFloorTicks.set({ limiter }, decision.terms.atFloorTicks ?? 0);
+  metrics.shed.set({ limiter }, decision.terms.shed ?? 0);
   for (const { guard, effect } of decision.verdicts) {
     if (effect !== 'passed') metrics.verdicts.inc({ limiter, guard, effect });
   }

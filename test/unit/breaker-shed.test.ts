@@ -1,5 +1,7 @@
 /** Shed in proportion: as much as the failures are above the level, down at once, back by feeling. */
 import { describe, expect, test } from 'vitest';
+import { createMetrics } from '../../src/report/metrics.js';
+import { reportDecision } from '../../src/report/tick-metrics.js';
 import {
   createDecideState,
   type DecideState,
@@ -133,4 +135,17 @@ test('shed from a slow start, it leads back to where that led', () => {
   const turned = turn(policy, state, bad);
   expect(turned.decision).toMatchObject({ state: 'recovering', rate: 50 });
   expect(turned.state.memory.breaker.resume).toEqual(resume);
+});
+
+test('the metric tells what is shed now, and nothing once it is over', async () => {
+  const metrics = createMetrics('test');
+  const shedNow = async () => {
+    const { values } = await metrics.shed.get();
+    return values[0]?.value;
+  };
+  const [shed, over] = play([...steady(1, 0.7), ...steady(1, 0.1)]);
+  reportDecision(metrics, 'search', shed!);
+  expect(await shedNow()).toBeCloseTo(0.4, 6);
+  reportDecision(metrics, 'search', over!);
+  expect(await shedNow()).toBe(0);
 });
