@@ -5,9 +5,19 @@ import { of, telemetrySignal } from './telemetry-schema.js';
 import { time } from './units.js';
 
 /** A secret or address that only the reading daemon resolves; the reference is what is stored and hashed. */
+const VARIABLE = /^[A-Z][A-Z0-9_]{0,127}$/;
 export const envRef = z.strictObject({
-  env: text(/^[A-Z][A-Z0-9_]{0,127}$/, "the name of an environment variable ('DATABASE_URL')"),
+  env: text(VARIABLE, "the name of an environment variable ('DATABASE_URL')"),
 });
+
+/** The same where nothing else may stand; a fault does not repeat what was written. */
+const secretRef = z.custom<{ env: string }>(
+  (value) => {
+    const { env, ...rest } = (value ?? {}) as Record<string, unknown>;
+    return typeof env === 'string' && VARIABLE.test(env) && Object.keys(rest).length === 0;
+  },
+  { error: () => "is no reference, and a policy is no place for a secret. Write env('…')." },
+);
 
 const UNITS = ['count', 'ratio', 'perSecond', 'seconds', 'milliseconds'] as const;
 export type Unit = (typeof UNITS)[number];
@@ -48,8 +58,8 @@ const textOrEnv = z.union([envRef, z.string().min(1)]);
 const http = {
   url: z.union([envRef, z.string()]),
   /** `Authorization: Bearer …`. */
-  token: envRef.optional(),
-  basic: z.strictObject({ user: textOrEnv, password: envRef }).optional(),
+  token: secretRef.optional(),
+  basic: z.strictObject({ user: textOrEnv, password: secretRef }).optional(),
   /** Sent with each request: `{ 'X-Scope-OrgID': 'team-a' }`. Secrets only by `env()`. */
   headers: z.record(z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/), textOrEnv).optional(),
   /** Paths of PEM files where the daemon runs. */

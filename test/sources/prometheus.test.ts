@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
@@ -259,4 +260,15 @@ test('C58: one that hangs is missing within the deadline, and one that is gone i
     kind: 'missing',
     reason: 'unreachable',
   });
+});
+
+test('the PromQL that the guide gives to copy is PromQL', async () => {
+  const guide = readFileSync(new URL('../../docs/guides/signals.md', import.meta.url), 'utf8');
+  const block = /```promql\n([\s\S]*?)```/.exec(guide)?.[1] ?? '';
+  const queries = block.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  expect(queries.length).toBeGreaterThan(5);
+  for (const query of queries) {
+    // Nothing here has such series; a query that is none would be refused.
+    expect(await read(query)).toMatchObject({ reason: 'no_data' });
+  }
 });

@@ -1,10 +1,14 @@
 /** Compiled, never run: each marked line must be a compile error, and no other may be. */
 import {
   adaptive,
+  custom,
   definePolicy,
   env,
   fixed,
+  mysql,
   postgres,
+  prometheus,
+  scrape,
   step,
   telemetry,
   upstream,
@@ -189,3 +193,42 @@ definePolicy({ limiter, control: step({ faster: true }) });
 postgres.waiting({});
 // @ts-expect-error
 telemetry.latency('95');
+
+// Numbers from elsewhere are of the unit that the policy gives them.
+const page = env('PAGE_URL');
+definePolicy({
+  limiter,
+  signals: {
+    queue: prometheus('sum(queue)', { url: page }),
+    slow: prometheus('latency', { url: page, unit: 'seconds' }),
+    bad: scrape.share(page, 'requests_total', { labels: { code: '500' }, over: {} }),
+    wait: scrape.quantile(page, 'wait_seconds', 'p95', { unit: 'seconds' }),
+    own: custom(async ({ signal, env }) => Number(signal.aborted) + Number(env.DEPTH), {
+      unit: 'ratio',
+    }),
+    lag: mysql.replicaLag({ url: page }),
+  },
+  objective: {
+    queue: { below: 5 },
+    slow: { below: '250ms' },
+    bad: { below: '1%' },
+    wait: { below: '1s' },
+    own: { below: '80%' },
+    lag: { below: '5s' },
+  },
+});
+definePolicy({
+  limiter,
+  signals: { queue: prometheus('sum(queue)', { url: page }) },
+  // @ts-expect-error
+  objective: { queue: { below: '250ms' } },
+});
+// A secret, a unit and a kind of wait that are none.
+// @ts-expect-error
+prometheus('x', { url: page, token: 'hunter2' });
+// @ts-expect-error
+scrape.gauge(page, 'x', { unit: 'minutes' });
+// @ts-expect-error
+postgres.waiting({ url: page, for: ['Locks'] });
+// @ts-expect-error
+custom(async () => 'seven');

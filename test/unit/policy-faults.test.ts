@@ -343,8 +343,8 @@ test('a password in a policy is refused and not repeated', () => {
 
 test('a signal of an unknown source or stat says which there are', () => {
   const policy = (signal: object) => ({ limiter: LIMITER, signals: { s: signal } });
-  expect(only(policy({ source: 'mysql', stat: 'waiting' }))).toBe(
-    'signals.s.source is "mysql", not one of "telemetry", "postgres".',
+  expect(only(policy({ source: 'oracle', stat: 'waiting' }))).toBe(
+    'signals.s.source is "oracle", not one of "telemetry", "postgres", "mysql", "prometheus", "scrape", "custom".',
   );
   expect(only(policy({ source: 'telemetry', stat: 'p95' }))).toMatch(
     /^signals\.s\.stat is "p95", not one of "latency"/,
