@@ -136,8 +136,8 @@ const STEADY_WEIGHT = 0.7;
 const AGREE = 8;
 
 /**
- * A plain number without a count behind it: the median of three, so that one absurd reading moves nothing, then a moving
- * mean of these. `count` is 0 until two readings agree.
+ * A plain number without a count behind it: the median of three, so that one absurd reading moves nothing, then a
+ * moving mean of these. `count` is 0 until two readings agree.
  */
 export function steadied(frames: readonly Frame[]): Pooled {
   const newest = frames[frames.length - 1];
