@@ -78,7 +78,10 @@ export function register(program: Command, io: CliIo): void {
             ]),
           ),
         );
-        if (flags.dryRun) io.say(`It would say:\n${clean(textOf(testAlert('limiter')))}`);
+        if (flags.dryRun)
+          io.say(
+            ['It would say:', ...textOf(testAlert('limiter')).split('\n').map(clean)].join('\n'),
+          );
       }),
   );
   program.addCommand(notify);

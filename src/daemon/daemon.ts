@@ -3,14 +3,17 @@ import { hostname } from 'node:os';
 import { type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import { createOwnerId } from '../actuate/lease.js';
 import { type Clock, systemClock } from '../clock.js';
-import { FlyballError, PolicyError } from '../errors.js';
+import { PolicyError } from '../errors.js';
 import type { Logger } from '../log.js';
+import { fileWithCode } from '../policy/code.js';
 import { downstreamWarnings } from '../policy/downstream.js';
+import { upstreamWarnings } from '../policy/upstream.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { createApp, type HttpServer, listen } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
 import { createSourcePool } from '../sense/source-pool.js';
 import { adoptAtStart, concernsAll } from './adoption.js';
+import { createAlerts } from './alerts.js';
 import { healthChecks } from './checks.js';
 import type { DaemonConfig } from './config.js';
 import { registeredLimiters } from './fleet.js';
@@ -24,6 +27,7 @@ import { createMembership } from './membership.js';
 import { createPolicyFiles } from './policy-files.js';
 import { openRedis } from './redis.js';
 import { createServerWatch } from './server-watch.js';
+import { createTurnFailures } from './turn-failures.js';
 
 export interface DaemonOptions {
   config: DaemonConfig;
@@ -65,16 +69,24 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     close: closeRedis,
   } = await openRedis(config, {
     ...{ env, embedded, log, clock, metrics },
+    onEvicted: (keys, address) => alerts.fleetAlerts.evicted(keys, address),
   });
-  const sources = createSourcePool({ env, log, clock, everyMs: tickMs / 2 });
+  const sources = createSourcePool({
+    ...{ env, log, clock, everyMs: tickMs / 2 },
+    policyFile: (code) => fileWithCode(policies.files.values(), code),
+  });
   const limiters = new Map<string, ManagedLimiter>();
-  const failing = new Set<string>();
+  const failures = createTurnFailures({ log, metrics });
   /** Files whose limiter could not be read or written at the start. */
   const unadopted = new Map<string, LoadedPolicy>();
   let closing: Promise<void> | null = null;
   let http: HttpServer | null = null;
   let jobs: Jobs | null = null;
 
+  const alerts = createAlerts({
+    ...{ redis, prefix, owner, env, log, metrics, clock, limiters },
+    facts: () => ({ redisAway: failures.redisAway(), faults: policies.faults }),
+  });
   const spend = createSpendChange(redis, prefix, config.fleetBudget);
   const servers = createServerWatch({ redis, everyMs: tickMs });
   const members = createMembership({
@@ -101,33 +113,19 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         name,
         run: async () => {
           await limiter.tick();
-          metrics.redisUp.set(1);
-          if (failing.delete(name)) log.info({ event: 'tick_recovered', limiter: name });
+          failures.worked(name);
         },
       })),
-    onError: tickFailed,
+    onError: failures.failed,
     onOverrun: (limiter) => metrics.overruns.inc({ limiter }),
   });
-
-  /** Told once until it works again: an outage of Redis is one line, not one a second. */
-  function tickFailed(limiter: string, error: unknown): void {
-    metrics.errors.inc({ limiter });
-    const { message } = error as Error;
-    if (error instanceof FlyballError) metrics.auditFailures.inc({ limiter });
-    else metrics.redisUp.set(0);
-    if (failing.has(limiter)) return;
-    failing.add(limiter);
-    log.error(
-      { event: 'tick_failed', limiter, err: error },
-      `The turn of ${limiter} failed: ${message}`,
-    );
-  }
 
   function manage(address: LimiterAddress): void {
     if (limiters.has(address.name)) return;
     const fileState = (hash: string) => stateOfFile(address.name, hash);
     const given = { redis, address, owner, members, servers, tickMs, leaseMs, clock };
-    const also = { sources, clocks, spend, log, metrics };
+    const { notifier, fleetAlerts } = alerts;
+    const also = { sources, clocks, spend, notifier, fleetAlerts, log, metrics };
     limiters.set(address.name, createManagedLimiter({ ...given, ...also, fileState }));
   }
 
@@ -177,6 +175,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     for (const warning of downstreamWarnings([...policies.files.values()].map((f) => f.policy))) {
       log.warn({ event: 'downstream_over' }, warning);
     }
+    for (const warning of upstreamWarnings([...policies.files.values()].map((f) => f.policy))) {
+      log.warn({ event: 'upstream_differs' }, warning);
+    }
     for (const address of await registeredLimiters(redis, prefix)) manage(address);
   }
 
@@ -192,6 +193,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         .close()
         .catch((error) => log.warn({ event: 'release_failed', limiter: name, err: error }));
     }
+    await alerts.close();
     await http?.close();
     await closeRedis();
     log.info({ event: 'stopped' }, `${owner} has stopped.`);

@@ -13,6 +13,7 @@ const EVERY_MS = 10_000;
 export async function watchEvictions(
   redis: RedisClient,
   log: Logger,
+  onEvicted: (keys: number, address: string) => void = () => {},
   everyMs = EVERY_MS,
 ): Promise<() => void> {
   const evicted = new Map<string, number>();
@@ -25,6 +26,7 @@ export async function watchEvictions(
       const keys = Number(infoField(info, 'evicted_keys') ?? Number.NaN);
       const before = evicted.get(address);
       if (before !== undefined && keys > before) {
+        onEvicted(keys - before, address);
         log.warn(
           { event: 'redis_evicted', address, keys: keys - before },
           `Redis at ${address} has evicted ${keys - before} keys: its memory is full, and limits may have been forgotten. Give it more, or another server to Flyball.`,

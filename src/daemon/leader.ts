@@ -14,6 +14,7 @@ import type { FailoverMemory } from './failover.js';
 import { turnWithin } from './fleet-budget.js';
 import { createGroupShare } from './group-share.js';
 import type { History } from './history.js';
+import { createLimiterAlerts } from './limiter-alerts.js';
 import type { LimiterDeps } from './managed-limiter.js';
 import { createPutRight, policyNow } from './put-right.js';
 import { createRetune } from './retune.js';
@@ -52,6 +53,7 @@ export function createLeader(
   const groupShare = createGroupShare(deps);
   const upstreamBreaker = createUpstreamBreaker(deps);
   const putRight = createPutRight(deps);
+  const alerts = createLimiterAlerts(deps);
   const retune = createRetune({ redis, address, writer, log: deps.log });
   let decide: DecideState | null = null;
   let since: StateSince | null = null;
@@ -64,6 +66,7 @@ export function createLeader(
   async function takeOver(adopted: LoadedPolicy | null): Promise<void> {
     first = true;
     decide = null;
+    alerts.takeOver();
     if (adopted === null) return;
     const checkpoint = await readCheckpoint(redis, address, adopted.policy);
     decide = checkpoint.decide;
@@ -153,6 +156,8 @@ export function createLeader(
     });
     const details = detailsOf(readings);
     await tellStatus(deps, { adopted, params, sample, decision, wouldBe, details });
+    const now = { ...sample, inForce: inForce.view };
+    alerts.see({ policy, params, sample: now, decision, readings, details });
   }
 
   /** Clocks minutes apart: the law rests, the limits stay, and the log of the limiter says why, once. */

@@ -6,15 +6,14 @@ import type { Policy } from '../policy/schema.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { MINUTE_MS } from '../redis/top-fields.js';
-import type { Notifier } from '../report/notify/notifier.js';
 import { resumeWatch, startWatch, type WatchFacts, watch } from '../report/notify/watch.js';
 import { mergeMinutes, topOf } from '../report/top-window.js';
 import type { Readings } from '../sense/readings.js';
 import type { LimiterDeps } from './managed-limiter.js';
 
 export interface LimiterAlerts {
-  /** Never rejects: what cannot be told is not worth a turn. */
-  see(turn: Turn): Promise<void>;
+  /** Turns are looked at one after another, and the loop waits for none. */
+  see(turn: Turn): void;
   /** Another may have led meanwhile: what it told is read before the next look. */
   takeOver(): void;
 }
@@ -31,13 +30,18 @@ export interface Turn {
 const TOP_SUBJECTS = 3;
 
 export function createLimiterAlerts(
-  deps: Pick<LimiterDeps, 'redis' | 'address' | 'owner' | 'log'> & { notifier: Notifier },
+  deps: Pick<LimiterDeps, 'redis' | 'address' | 'owner' | 'servers' | 'notifier' | 'log'>,
 ): LimiterAlerts {
-  const { redis, address, owner, log, notifier } = deps;
+  const { redis, address, owner, servers, notifier, log } = deps;
   const limiter = address.name;
   let memory = startWatch();
   let resumed = false;
+  let looking: Promise<void> = Promise.resolve();
   let change: WatchFacts['change'] = null;
+
+  function failed(error: unknown): void {
+    log.error({ event: 'alerts_failed', limiter, err: error }, (error as Error).message);
+  }
 
   async function newestChange(params: Params): Promise<WatchFacts['change']> {
     const { epoch, revision } = params;
@@ -81,7 +85,8 @@ export function createLimiterAlerts(
       revision: params.revision,
       holdEndsMs: holdEnd(params, nowMs),
       heldBy: params.heldBy,
-      atFloorTicks: decision.terms.atFloorTicks ?? 0,
+      // In other modes the law moves nothing.
+      atFloorTicks: params.mode === 'auto' ? (decision.terms.atFloorTicks ?? 0) : 0,
       signals: Object.fromEntries(
         Object.entries(sample.signals).map(([name, { fresh, reason }]) => [
           name,
@@ -92,6 +97,11 @@ export function createLimiterAlerts(
     });
     memory = looked.memory;
     for (const alert of looked.alerts) {
+      if (alert.kind === 'failover') {
+        // All limiters of that server see it: the first tells it for all.
+        alert.key = `flyball/failover/${servers.serving(address)?.runId ?? nowMs}`;
+        alert.limiter = null;
+      }
       if (alert.kind !== 'denied' || alert.state !== 'firing') continue;
       const top = await heaviest(nowMs).catch(() => []);
       if (top.length > 0) alert.why = `denied most, of the last two minutes: ${top.join(', ')}`;
@@ -100,10 +110,9 @@ export function createLimiterAlerts(
   }
 
   return {
-    see: (turn) =>
-      look(turn).catch((error) =>
-        log.error({ event: 'alerts_failed', limiter, err: error }, (error as Error).message),
-      ),
+    see(turn) {
+      looking = looking.then(() => look(turn)).catch(failed);
+    },
     takeOver() {
       resumed = false;
     },

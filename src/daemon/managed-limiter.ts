@@ -3,10 +3,13 @@ import type { RedisClient } from '../actuate/actuator.js';
 import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Clock } from '../clock.js';
 import type { Logger } from '../log.js';
+import type { Destination } from '../policy/notify-schema.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { Metrics } from '../report/metrics.js';
+import type { Notifier } from '../report/notify/notifier.js';
 import type { SourcePool } from '../sense/source-pool.js';
 import type { ClockWatch } from './clock-watch.js';
+import type { FleetAlerts } from './fleet-alerts.js';
 import type { SpendChange } from './fleet-budget.js';
 import type { Membership } from './membership.js';
 import type { ServerWatch } from './server-watch.js';
@@ -26,6 +29,8 @@ export interface LimiterDeps {
   clocks: ClockWatch;
   /** Which Redis server serves which limiter. */
   servers: ServerWatch;
+  notifier: Notifier;
+  fleetAlerts: FleetAlerts;
   /** What the whole fleet may change; null: as much as it wants. */
   spend: SpendChange | null;
   log: Logger;
@@ -47,6 +52,8 @@ export interface ManagedLimiter {
   readonly leads: boolean;
   /** It is for others to lead it, and to stand by: this daemon looks at it now and then. */
   readonly watches: boolean;
+  /** Where the adopted policy sends alerts. */
+  readonly notify: readonly Destination[];
   /** One turn. Never called while the last one runs. */
   tick(): Promise<void>;
   /** What is done by schedule, if it is overdue and this daemon leads. Never rejects. */

@@ -35,6 +35,7 @@ export async function openRedis(
     log: Logger;
     clock: Clock;
     metrics: Metrics;
+    onEvicted: (keys: number, address: string) => void;
   },
 ): Promise<DaemonRedis> {
   const { env, embedded, log, clock, metrics } = options;
@@ -66,7 +67,7 @@ export async function openRedis(
       `Using Redis at ${redactUrl(target.url)}.`,
     );
   }
-  const stopLooking = await watchEvictions(redis, log);
+  const stopLooking = await watchEvictions(redis, log, options.onEvicted);
   const stopWatching = revive === undefined ? () => {} : watchOver(redis, revive, log);
   return {
     redis,

@@ -23,6 +23,7 @@ export interface WriterDeps {
   clock: Clock;
   log: Logger;
   metrics: Metrics;
+  onLeaseLost?: (fence: number, detail: string) => void;
 }
 
 /** What the caller decides; who writes, and against which revision, is the writer's business. */
@@ -119,6 +120,7 @@ export function createWriter(deps: WriterDeps) {
       { event: 'refused', limiter, revision: params.revision, fence, reason: why },
       sentence,
     );
+    if (why === 'lease') deps.onLeaseLost?.(fence, detail);
     const transient = why === 'lease' || why === 'revision' || why === 'held';
     const lastMs = notedAtMs.get(why);
     const nowMs = clock.monotonicMs();

@@ -73,6 +73,8 @@ async function leading(file: 'same' | 'drift') {
     ...{ members: { rank: () => 0, settled: () => true }, spend: null },
     sources: createSourcePool({ env: {}, log, clock: systemClock, everyMs: 500 }),
     servers: createServerWatch({ redis, everyMs: 1000 }),
+    notifier: { raise() {}, firing: async () => [], close: async () => {} },
+    fleetAlerts: { evicted() {}, leaseLost() {}, close() {} },
     clocks,
     clockHold: createClockHold(clocks),
     ...{ lease: held, writer: createWriter({ ...deps, lease: held }) },

@@ -18,7 +18,8 @@ export interface KnownAlerts {
 /** Without Redis each daemon knows what it told itself: better twice than never. */
 export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAlerts {
   const key = fleetKeys(prefix).alerts;
-  const own = new Map<string, Alert>();
+  /** What could not be put into Redis. */
+  const own = new Set<string>();
 
   async function anyhow<T>(ask: () => Promise<T>, without: () => T): Promise<T> {
     try {
@@ -29,16 +30,17 @@ export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAler
   }
 
   return {
-    async claim(alert) {
-      const known = own.has(alert.key);
-      own.set(alert.key, alert);
+    claim(alert) {
       return anyhow(
         async () => (await redis.hsetnx(key, alert.key, JSON.stringify(alert))) === 1,
-        () => !known,
+        () => {
+          const known = own.has(alert.key);
+          own.add(alert.key);
+          return !known;
+        },
       );
     },
     async replace(alert) {
-      own.set(alert.key, alert);
       await anyhow(
         () => redis.hset(key, alert.key, JSON.stringify(alert)),
         () => 0,
@@ -47,7 +49,7 @@ export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAler
     async end(alertKey) {
       const known = own.delete(alertKey);
       return anyhow(
-        async () => (await redis.hdel(key, alertKey)) === 1,
+        async () => (await redis.hdel(key, alertKey)) === 1 || known,
         () => known,
       );
     },
@@ -59,7 +61,6 @@ export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAler
       return texts.flatMap((text) => read(text) ?? []);
     },
     async forget(keys) {
-      for (const each of keys) own.delete(each);
       if (keys.length > 0) {
         await anyhow(
           () => redis.hdel(key, ...keys),

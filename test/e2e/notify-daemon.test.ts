@@ -1,0 +1,122 @@
+/** Real daemons tell a real receiver: a trip and its end, once in the fleet, Redis away, a broken policy; the CLI tries it. */
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { limiterKeys } from '../../src/redis/keys.js';
+import { cli } from '../support/cli-run.js';
+import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { startTraffic } from '../support/traffic.js';
+
+vi.setConfig({ testTimeout: 90_000 });
+const TELLS = `owner: 'payments',
+  notify: [{ to: 'webhook', url: { env: 'HOOK' }, secret: { env: 'HOOK_SECRET' } }],`;
+let server: TestRedis;
+let redis: Redis;
+let receiver: Receiver;
+let setup: DaemonSetup;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.client({ maxRetriesPerRequest: null });
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  await redis.flushall();
+  receiver = await startReceiver();
+  setup = daemonSetup(server.url);
+  env = { HOOK: `${receiver.url}/hook`, HOOK_SECRET: 'whsec_c2VjcmV0' };
+});
+afterEach(async () => {
+  await setup.close();
+  await receiver.close();
+});
+
+const told = () =>
+  receiver.got
+    .map(({ body }) => JSON.parse(body) as Record<string, string>)
+    .map(({ kind, state }) => `${kind} ${state}`);
+const verb = (args: string[]) =>
+  cli([...args, '--redis', server.url], { env: { FLYBALL_POLICIES: setup.policies } });
+
+test('a person trips: who, what, why and the way back arrive signed; then the end, by the next daemon', async () => {
+  setup.write('checkout.ts', policyText(TELLS));
+  const first = setup.start(env);
+  await first.line('lease_taken');
+  const second = setup.start(env);
+  await second.line('started');
+  const reason = ['--reason', 'the bank is down', '--yes'];
+  const tripped = await verb(['trip', 'checkout', '--hold', ...reason]);
+  expect(tripped.code).toBe(0);
+  await until('the trip is told', () => told().includes('trip firing'));
+  const got = receiver.got.find(({ body }) => body.includes('"trip"'))!;
+  const alert = JSON.parse(got.body);
+  expect(alert).toMatchObject({ limiter: 'checkout', owner: 'payments', severity: 'critical' });
+  expect(alert.who).toMatch(/^person .*@/);
+  expect(alert.why).toContain('the bank is down');
+  expect(alert.undo).toContain('flyball reset checkout');
+  expect(got.headers['webhook-signature']).toMatch(/^v1,/);
+
+  const leader = [first, second].find(({ lines }) => lines.some(({ event }) => event === 'alert'))!;
+  leader.signal('SIGKILL');
+  await leader.exited;
+  const heir = leader === first ? second : first;
+  await heir.line('lease_taken');
+  // It has recovered when answers have shown so.
+  const traffic = startTraffic(server, 'checkout', 5);
+  expect((await verb(['reset', 'checkout', ...reason])).code).toBe(0);
+  await until('the end is told', () => told().includes('trip resolved'));
+  await traffic.stop();
+  expect(told().filter((each) => each.startsWith('trip'))).toEqual([
+    'trip firing',
+    'trip resolved',
+  ]);
+  expect(await redis.hexists('flyball:alerts', 'checkout/trip')).toBe(0);
+});
+
+test('Redis away, and a policy that no longer loads: told while it lasts, and when it is over', async () => {
+  setup.write('checkout.ts', policyText(TELLS));
+  const daemon = setup.start(env);
+  await daemon.line('lease_taken');
+  await until(
+    'it knows whom to tell',
+    async () => (await redis.exists(limiterKeys({ name: 'checkout' }).status)) === 1,
+  );
+  setup.write('checkout.ts', 'export default 5;');
+  await until('the policy is told', () => told().includes('policy_failed firing'));
+  setup.write('checkout.ts', policyText(TELLS));
+  await until('its end is told', () => told().includes('policy_failed resolved'));
+  server.pause();
+  await until('Redis is told', () => told().includes('redis_away firing'));
+  server.resume();
+  await until('its return is told', () => told().includes('redis_away resolved'));
+});
+
+test('flyball notify test: each destination once, what is wrong and no secret; --dry-run sends nothing', async () => {
+  setup.write('a.ts', policyText(TELLS));
+  setup.write(
+    'b.ts',
+    policyText(TELLS, "name: 'orders', rate: 50, capacity: 5").replace(
+      'inFlight: { min: 2, max: 64 }',
+      '',
+    ),
+  );
+  const dry = await cli(['notify', 'test', setup.policies, '--dry-run'], { env });
+  expect([dry.code, receiver.got.length]).toEqual([0, 0]);
+  expect(dry.stderr).toContain('a test, nothing has happened');
+  const sent = await cli(['notify', 'test', setup.policies, '--json'], { env });
+  expect(sent.code).toBe(0);
+  expect(JSON.parse(sent.stdout).destinations).toEqual([
+    { destination: 'webhook (HOOK)', limiters: ['checkout', 'orders'], status: 'sent', why: null },
+  ]);
+  expect(receiver.got).toHaveLength(1);
+  receiver.answer((response) => void response.writeHead(404).end());
+  const failed = await cli(['notify', 'test', setup.policies], { env });
+  expect(failed.code).toBe(1);
+  expect(failed.stdout).toContain('was the hook deleted?');
+  const unset = await cli(['notify', 'test', setup.policies]);
+  expect(unset.stdout).toContain('HOOK is not set');
+  const none = await cli(['notify', 'test', setup.policies, '--to', 'slack'], { env });
+  expect([none.code, none.stderr]).toEqual([64, expect.stringContaining('No policy here names')]);
+});

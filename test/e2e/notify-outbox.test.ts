@@ -1,0 +1,238 @@
+/** Alerts on their way: real servers that refuse, hang, redirect and flood; mail through a real SMTP server. */
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Alert } from '../../src/report/notify/alert.js';
+import { attempt } from '../../src/report/notify/attempt.js';
+import { createOutbox, TRIES } from '../../src/report/notify/outbox.js';
+import type { Target } from '../../src/report/notify/templates.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+
+function alertOf(n: number, more: Partial<Alert> = {}): Alert {
+  return {
+    ...{ key: `l${n}/trip`, kind: 'trip', severity: 'critical', state: 'firing', limiter: `l${n}` },
+    ...{ owner: null, what: 'tripped', why: 'errors', who: 'd1', numbers: [], undo: null },
+    ...{ look: `flyball explain l${n} 2`, atMs: 1_700_000_000_000 },
+    ...more,
+  } as Alert;
+}
+
+let receiver: Receiver;
+beforeEach(async () => {
+  receiver = await startReceiver();
+});
+afterEach(() => receiver.close());
+
+function send(to: Target['to'], more: Partial<Target> = {}, path = '/hook-secret') {
+  const url = `${receiver.url}${path}`;
+  const target = { to, url, ...more };
+  return attempt({
+    ...{ alert: alertOf(1), target, secrets: [url, 'hook-secret'], id: 'id-1' },
+    ...{ nowMs: 1_700_000_000_000, deadlineMs: 300 },
+  });
+}
+
+describe('one attempt', () => {
+  test('delivers', async () => {
+    expect(await send('webhook')).toEqual({ status: 'sent' });
+    expect(JSON.parse(receiver.got[0]!.body)).toMatchObject({ key: 'l1/trip', kind: 'trip' });
+  });
+
+  test.each([
+    [500, true],
+    [503, true],
+    [429, true],
+    [408, true],
+    [400, false],
+    [401, false],
+    [404, false],
+    [302, false],
+  ])('a status %i: tried again %s', async (status, retry) => {
+    receiver.answer((response) => {
+      response.writeHead(status, { location: '/elsewhere', 'retry-after': '7' });
+      response.end('said hook-secret\u0007');
+    });
+    const outcome = await send('slack');
+    expect(outcome).toMatchObject({ status: 'failed', retry, retryAfterMs: 7000 });
+    const { why } = outcome as { why: string };
+    expect(why).toContain(String(status));
+    expect(why).not.toContain('hook-secret');
+    expect(why).not.toContain('\u0007');
+    // Not followed: what is sent is for this address alone.
+    expect(receiver.got).toHaveLength(1);
+  });
+
+  test('a server that hangs, or never ends its answer, costs its deadline', async () => {
+    receiver.answer(() => {});
+    expect(await send('webhook')).toMatchObject({ why: 'no answer in time', retry: true });
+    receiver.answer((response) => void response.write('x'));
+    expect(await send('webhook')).toMatchObject({ status: 'failed', retry: true });
+  });
+
+  test('an answer of megabytes is not read', async () => {
+    receiver.answer((response) => {
+      response.writeHead(200);
+      for (let i = 0; i < 100; i++) response.write('y'.repeat(100_000));
+    });
+    expect(await send('feishu')).toMatchObject({ status: 'failed', retry: false });
+  });
+
+  test('nobody listens: the reason names no secret', async () => {
+    const { url } = receiver;
+    await receiver.close();
+    const target = { to: 'webhook', url: `${url}/hook-secret` } as const;
+    const outcome = await attempt({
+      ...{ alert: alertOf(1), target, secrets: [`${url}/hook-secret`], id: 'i' },
+      ...{ nowMs: 0, deadlineMs: 300 },
+    });
+    expect(outcome).toMatchObject({ status: 'failed', retry: true });
+    expect(JSON.stringify(outcome)).not.toContain('hook-secret');
+    receiver = await startReceiver();
+  });
+});
+
+describe('mail', () => {
+  async function mailServer(options: { refuse?: number } = {}) {
+    const mails: { to: string[]; text: string }[] = [];
+    const server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      onAuth: (auth, _session, done) =>
+        auth.password === 'right'
+          ? done(null, { user: auth.username })
+          : done(Object.assign(new Error('no'), { responseCode: 535 })),
+      onRcptTo(_address, _session, done) {
+        if (options.refuse === undefined) return done();
+        done(Object.assign(new Error('refused'), { responseCode: options.refuse }));
+      },
+      onData(stream, session, done) {
+        let text = '';
+        stream.setEncoding('utf8').on('data', (part) => {
+          text += part;
+        });
+        stream.on('end', () => {
+          mails.push({ to: session.envelope.rcptTo.map(({ address }) => address), text });
+          done();
+        });
+      },
+    });
+    await new Promise<void>((ok) => server.listen(0, '127.0.0.1', ok));
+    const { port } = server.server.address() as AddressInfo;
+    return { mails, port, close: () => new Promise<void>((ok) => server.close(ok)) };
+  }
+
+  async function mail(url: string, alert = alertOf(1)) {
+    const target = { to: 'email', url, from: 'f@x.test', recipients: ['a@x.test', 'b@x.test'] };
+    return attempt({
+      ...{ alert, target: target as Target, secrets: [url, 'wrong'], id: 'id-1' },
+      ...{ nowMs: 0, deadlineMs: 3000 },
+    });
+  }
+
+  test('arrives with subject, text and markup that is inert', async () => {
+    const server = await mailServer();
+    const alert = alertOf(1, { why: '<img src=x onerror=alert(1)>' });
+    expect(await mail(`smtp://u:right@127.0.0.1:${server.port}`, alert)).toEqual({
+      status: 'sent',
+    });
+    const [got] = server.mails;
+    expect(got!.to).toEqual(['a@x.test', 'b@x.test']);
+    expect(got!.text).toContain('Subject: [critical] l1: tripped');
+    expect(got!.text).toContain('&lt;img src=3Dx');
+    await server.close();
+  });
+
+  test('a wrong password, and a mailbox that is none, are not tried again; a full one is', async () => {
+    const server = await mailServer();
+    const wrong = await mail(`smtp://u:wrong@127.0.0.1:${server.port}`);
+    expect(wrong).toMatchObject({ status: 'failed', retry: false });
+    expect(JSON.stringify(wrong)).not.toContain('wrong');
+    await server.close();
+    for (const [refuse, retry] of [
+      [550, false],
+      [452, true],
+    ] as const) {
+      const refusing = await mailServer({ refuse });
+      expect(await mail(`smtp://127.0.0.1:${refusing.port}`)).toMatchObject({ retry });
+      await refusing.close();
+    }
+  });
+});
+
+describe('the outbox', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function outbox(options: { perMinute?: number; merges?: boolean; outcomes?: string[] } = {}) {
+    const sent: Alert[] = [];
+    const ended: string[] = [];
+    const outcomes = options.outcomes ?? [];
+    const box = createOutbox({
+      perMinute: options.perMinute ?? 10,
+      merges: options.merges ?? true,
+      clock: { nowMs: () => Date.now(), monotonicMs: () => performance.now() },
+      random: () => 0.5,
+      newId: () => 'id',
+      async send(alert) {
+        sent.push(alert);
+        const outcome = outcomes.shift() ?? 'sent';
+        if (outcome === 'sent') return { status: 'sent' };
+        return { status: 'failed', why: outcome, retry: outcome !== 'never' };
+      },
+      onEnd: (alert, end) => ended.push(`${alert.limiter} ${end}`),
+    });
+    return { box, sent, ended };
+  }
+
+  test('tries again with growing patience, and gives up in the end', async () => {
+    const { box, sent, ended } = outbox({ outcomes: Array(TRIES + 1).fill('503') });
+    box.put(alertOf(1));
+    await vi.advanceTimersByTimeAsync(200_000);
+    expect(sent).toHaveLength(TRIES);
+    expect(ended).toEqual(['l1 failed']);
+  });
+
+  test('what trying again does not mend is not tried again; the next goes on', async () => {
+    const { box, sent, ended } = outbox({ outcomes: ['never'] });
+    box.put(alertOf(1));
+    box.put(alertOf(2));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(sent).toHaveLength(2);
+    expect(ended).toEqual(['l1 failed', 'l2 sent']);
+  });
+
+  test('a thousand at once: people get ten messages in a minute, and none is lost', async () => {
+    const { box, sent, ended } = outbox();
+    for (let i = 0; i < 1000; i++) box.put(alertOf(i));
+    await vi.advanceTimersByTimeAsync(50_000);
+    expect(sent).toHaveLength(10);
+    expect(sent.at(-1)).toMatchObject({ what: '991 alerts at once', limiter: null });
+    expect(sent.at(-1)!.why).toMatch(/^trip × 991; of l9, .* and 981 more$/);
+    expect(ended).toHaveLength(1000);
+  });
+
+  test('programs get each, as fast as they may', async () => {
+    const { box, sent } = outbox({ perMinute: 600, merges: false });
+    for (let i = 0; i < 1000; i++) box.put(alertOf(i));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(sent).toHaveLength(600);
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(sent).toHaveLength(1000);
+    expect(new Set(sent.map(({ key }) => key)).size).toBe(1000);
+  });
+
+  test('what waits too long for a dead destination is bounded', async () => {
+    const { box, ended } = outbox({ outcomes: Array(10_000).fill('503') });
+    for (let i = 0; i < 3000; i++) box.put(alertOf(i));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(ended.filter((end) => end.endsWith('dropped')).length).toBeGreaterThan(900);
+    const closing = box.close(100);
+    await vi.advanceTimersByTimeAsync(200);
+    await closing;
+    expect(ended).toHaveLength(3000);
+  });
+});
