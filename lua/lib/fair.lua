@@ -4,9 +4,9 @@
 -- much as its subject owes: a reserve that grows by taking. It begins with the first refusal, and ends when there was
 -- none for as long as the bucket takes to fill, 1 to 60 s.
 -- One sorted set holds who owes, each at its mark: as far ahead of `paid`, what was paid to each so far, as it owes.
--- `#` stands for those past the most, `!` for what is missing and nobody is known to owe: what was taken before, a trip,
--- takes without a subject. Below 0 lies the state: `!t` the end, `!u` what is paid, `!s` the sum that is owed, `!o` until
--- when one who owes is held to be beside others.
+-- `#` stands for those past the most, `!` for what is missing and nobody is known to owe: what was taken before, a
+-- trip, takes without a subject. Below 0 lies the state: `!t` the end, `!u` what is paid, `!s` the sum that is owed,
+-- `!o` until when one who owes is held to be beside others.
 -- Reads KEYS, terms, mode, open, probing, capacity, rate, clock, total, total_key, now, slack, call; gives fair,
 -- pressing, owing_with, owed_by, in_company, owe, press, fair_wait, keep_fair.
 local MOST_OWING, MOST_PAID_OFF, LONGEST_HOLD = 10000, 512, 60000000
@@ -77,11 +77,14 @@ if fair then
   local rows, state = call('ZRANGE', fair, 0, 11, 'WITHSCORES'), {}
   for i = 1, math.min(8, #rows), 2 do state[rows[i]] = -tonumber(rows[i + 1]) end
   ends = state['!t'] or 0
-  -- One that lies further ahead than it was ever set is of a clock that was set back.
-  pressing = state['!u'] and state['!s'] and now < ends and ends - now <= LONGEST_HOLD
+  -- One that lies further ahead than it was ever set is of a clock that was set back; what no writer of ours says is
+  -- none.
+  local function sound(value) return value and value < 1e18 end
+  pressing = sound(state['!u']) and sound(state['!s']) and sound(state['!o']) and now < ends
+    and ends - now <= LONGEST_HOLD
   if pressing then
     paid, sum, owing = state['!u'] - 1, state['!s'] - 1, call('ZCARD', fair) - 4
-    company = (state['!o'] or 1) - 1
+    company = state['!o'] - 1
     settle(rows, capacity - (clock - total))
   end
 end

@@ -5373,6 +5373,30 @@ return reply\n\
 ",
 };
 
+/** Keys of `report`, in order. */
+export type ReportKeys = [second: string];
+/** Arguments of `report`, in order. */
+export type ReportArgs = [keptMs: ScriptArg, counts: ScriptArg];
+/**
+ * adds what a process counted since its last report to a telemetry second, all of it or nothing.
+ * Returns how many fields were added to. O(fields).
+ */
+export const reportScript: Script<ReportKeys, ReportArgs> = {
+  name: 'report',
+  sha: '61a87bb114bea6bbaf3dbea89e4e66c4fed629ea',
+  lua: "-- flyball report\n\
+local added = 0\n\
+for field, count in string.gmatch(ARGV[2], '([^\\n\
+]+)\\n\
+(%d+)') do\n\
+  redis.call('HINCRBY', KEYS[1], field, count)\n\
+  added = added + 1\n\
+end\n\
+redis.call('PEXPIRE', KEYS[1], ARGV[1])\n\
+return added\n\
+",
+};
+
 /** Keys of `seconds`, in order. */
 export type SecondsKeys = [...second: string[]];
 /** Arguments of `seconds`, in order. */
@@ -5662,7 +5686,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: 'eec7392ba2cd789312966f5026677c16a8b7655e',
+  sha: '5c85d376417ac3124079f6db376dc06f76cbfbe5',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6222,10 +6246,12 @@ if fair then\n\
   local rows, state = call('ZRANGE', fair, 0, 11, 'WITHSCORES'), {}\n\
   for i = 1, math.min(8, #rows), 2 do state[rows[i]] = -tonumber(rows[i + 1]) end\n\
   ends = state['!t'] or 0\n\
-  pressing = state['!u'] and state['!s'] and now < ends and ends - now <= LONGEST_HOLD\n\
+  local function sound(value) return value and value < 1e18 end\n\
+  pressing = sound(state['!u']) and sound(state['!s']) and sound(state['!o']) and now < ends\n\
+    and ends - now <= LONGEST_HOLD\n\
   if pressing then\n\
     paid, sum, owing = state['!u'] - 1, state['!s'] - 1, call('ZCARD', fair) - 4\n\
-    company = (state['!o'] or 1) - 1\n\
+    company = state['!o'] - 1\n\
     settle(rows, capacity - (clock - total))\n\
   end\n\
 end\n\

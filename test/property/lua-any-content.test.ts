@@ -94,6 +94,8 @@ const harm: fc.Arbitrary<Harm> = fc.record({
       ),
     fc.string({ maxLength: 40 }),
     fc.constant('on=paid reset=failed keep=60000 step=1:10:- step=2:20:3'),
+    fc.constant('fair=1'),
+    fc.constant('fair=1 max=1'),
   ),
   subjectRate: fc.constantFrom(-1, 0, 2),
   total: content,
@@ -102,6 +104,10 @@ const harm: fc.Arbitrary<Harm> = fc.record({
   said: overrideOf,
   standing: content,
   scores: fc.array(score, { maxLength: 4 }),
+  owed: fc.dictionary(
+    fc.constantFrom('!t', '!u', '!s', '!o', '!', '#', SUBJECT, 'x'),
+    fc.oneof(score, fc.constantFrom(-T0 - 3e7, -T0 - 3e7, -1, -8, 3, 9).map(String)),
+  ),
   cost: fc.constant('1'),
 });
 
@@ -120,6 +126,9 @@ async function hurt(keys: LimiterKeys, each: Harm): Promise<void> {
   await redis.rpush(keys.taken('wl', SUBJECT, false), ...each.list);
   await redis.hset(keys.overrides, SUBJECT, each.said);
   await redis.set(keys.standing(SUBJECT), each.standing);
+  for (const [name, at] of Object.entries(each.owed)) {
+    await redis.zadd(keys.owed(false), String(at), name);
+  }
   for (const kind of ['b', 'wl', 'wc', 'wf', 'wp'] as const) {
     const { index, shared } = keys.crowd(kind, false);
     for (const [i, at] of each.scores.entries()) await redis.zadd(index, String(at), `x${i}`);
@@ -214,7 +223,7 @@ test('any content of any key: every script answers, and a take passes again once
       const own = await call([both[0]!], T0 + 7200 * S, more);
       if (subjectRate !== 0 || !each.managed) expect(own.answers[0]!.allowed).toBe(true);
       for (const key of await redis.keys(`*{${keys.name}}*`)) {
-        const foreign = /:(params|audit|o|ts:a|x:\w+|\w+:#|w\w:a|w\w|b|b:a)$/.test(key);
+        const foreign = /:(params|audit|o|owed|ts:a|x:\w+|\w+:#|w\w:a|w\w|b|b:a)$/.test(key);
         if (!foreign) expect([key, await redis.pttl(key)]).not.toEqual([key, -1]);
       }
     }),
