@@ -1,15 +1,23 @@
 /** What reporting costs: `done()` with its part of the flush in a service, a flush of 100 processes in Redis. */
+import { systemClock } from '../dist/clock.js';
+import { createFlush } from '../dist/enforce/flush.js';
+import { createRecorder } from '../dist/enforce/recorder.js';
+import { createStats } from '../dist/enforce/stats.js';
 import { createLimiter } from '../dist/index.js';
-import { flushFields } from './daemon-load.mjs';
+import { limiterKeys } from '../dist/redis/keys.js';
+import { sendReport } from '../dist/redis/telemetry-report.js';
+import { flushed, flushText } from './daemon-load.mjs';
 import { WIDE } from './limiter.mjs';
 import { median } from './report.mjs';
 
-const ROUNDS = 12;
+const ROUNDS = 9;
+const CALLS = 1200;
+const PARTS = 12;
 const PROCESSES = 100;
-const FLUSHES = 10;
+const FLUSHES = 20;
 
-/** CPU µs of one `done()` and its part of the flush, at so many a second; in this process, beside nothing else. */
-export async function doneCost(server, perSecond) {
+/** CPU µs of one `done()` in a limiter that is at work, its decision taken before. */
+async function callCost(server) {
   const limiter = createLimiter({
     name: 'done',
     redis: server.connect(),
@@ -19,25 +27,54 @@ export async function doneCost(server, perSecond) {
   for (let i = 0; i < 3; i++) await limiter.peek();
   const rounds = [];
   for (let round = 0; round <= ROUNDS; round++) {
-    const decisions = await takeMany(limiter, perSecond);
-    await wholeBeat();
-    const idle = await cpuOf(wholeBeat);
-    const calls = await cpuOf(() => {
-      for (let i = 0; i < perSecond; i++)
-        decisions[i].done(i % 50 === 0 ? 'failed' : 'ok', infoOf(i));
+    const decisions = await takeMany(limiter, CALLS);
+    const us = await cpuOf(() => {
+      for (let i = 0; i < CALLS; i++) decisions[i].done(...endOf(i));
     });
-    const beat = await cpuOf(wholeBeat);
     // The first round compiles.
-    if (round > 0) rounds.push({ calls: calls / perSecond, flush: (beat - idle) / perSecond });
+    if (round > 0) rounds.push(us / CALLS);
   }
   await limiter.close();
-  const calls = median(rounds.map((each) => each.calls));
-  const flush = median(rounds.map((each) => each.flush));
-  return { calls, flush, whole: median(rounds.map((each) => each.calls + each.flush)) };
+  return median(rounds);
 }
 
-/** Over a little more than a second: one beat of the limiter, with its flush, is in it. */
-const wholeBeat = () => new Promise((ok) => setTimeout(ok, 1010));
+/** CPU µs of a flush of so many requests, by the product's own code on a real connection, each awaited. */
+async function ownFlushCost(server, requests) {
+  const redis = server.connect();
+  const keys = limiterKeys({ name: 'flushed' });
+  const recorder = createRecorder();
+  const flush = createFlush({
+    ...{ redis, recorder, clock: systemClock, stats: createStats(), processId: 'host:1:abcdef01' },
+    link: () => ({ up: true, within: (_atMs, call) => call() }),
+    finder: { keys },
+    time: { nowMs: () => Date.now() },
+    inFlight: { reports: true, inUse: 3, oldestMs: () => 40 },
+    pool: { take: () => 0 },
+    vitals: { take: () => null },
+  });
+  const infos = flushed(requests);
+  const rounds = [];
+  for (let round = 0; round <= ROUNDS; round++) {
+    let us = 0;
+    for (let i = 0; i < FLUSHES; i++) {
+      for (const { latencyMs, info } of infos) recorder.outcome('ok', latencyMs, 0, info);
+      us += await cpuOf(flush);
+    }
+    if (round > 0) rounds.push(us / FLUSHES);
+  }
+  return median(rounds);
+}
+
+/** What `done()` costs a service at so many a second in one process: the call, and its part of the flush. */
+export async function doneCosts(server, perSecond) {
+  const call = await callCost(server);
+  const costs = [];
+  for (const requests of perSecond) {
+    const flush = (await ownFlushCost(server, requests)) / requests;
+    costs.push({ requests, call, flush, whole: call + flush });
+  }
+  return costs;
+}
 
 async function cpuOf(work) {
   const from = process.cpuUsage();
@@ -46,35 +83,36 @@ async function cpuOf(work) {
   return user + system;
 }
 
-/** Requests of different age, as in a service: their times fill the bins of a flush. */
+/** Requests of different age, as in a service: their times fill many bins. */
 async function takeMany(limiter, count) {
   const decisions = [];
-  const pause = 40;
-  const parts = 12;
-  for (let part = 0; part < parts; part++) {
-    const n = Math.ceil(count / parts);
+  for (let part = 0; part < PARTS; part++) {
+    const n = Math.ceil(count / PARTS);
     decisions.push(...(await Promise.all(Array.from({ length: n }, () => limiter.take()))));
-    await new Promise((ok) => setTimeout(ok, pause));
+    await new Promise((ok) => setTimeout(ok, 20));
   }
   return decisions;
 }
 
-const infoOf = (i) => ({ dbWaitMs: 1 + (i % 40), ...(i % 50 === 0 && { code: 'E1' }) });
+const endOf = (i) =>
+  i % 50 === 0 ? ['failed', { dbWaitMs: 1, code: 'E1' }] : ['ok', { dbWaitMs: 1 + (i % 40) }];
 
 /** Bytes and Redis CPU of a flush, 100 processes of one limiter flushing once a second each. */
-export async function flushCost(server, send) {
+export async function flushCost(server) {
   const client = server.connect();
-  const all = Array.from({ length: PROCESSES }, (_each, i) => flushFields(i + 1, 100, `p${i}`));
-  const once = async (second) => {
-    for (const fields of all) await send(client, `flyball:{flush}:t:${second}`, fields);
-  };
+  const keys = limiterKeys({ name: 'many' });
+  const all = Array.from({ length: PROCESSES }, (_each, i) =>
+    flushText(i + 1, 100, `host:${i}:abcdef01`),
+  );
+  const once = (second) =>
+    Promise.all(all.map((text) => sendReport(client, keys.telemetry(second), text)));
   await once(0);
   const before = await inputBytes(server);
   const cpu = await server.cpuSeconds();
   for (let second = 1; second <= FLUSHES; second++) await once(second);
   const flushes = PROCESSES * FLUSHES;
   return {
-    fields: median(all.map((fields) => Object.keys(fields).length)),
+    fields: median(all.map((text) => text.split('\n').length / 2)),
     bytes: ((await inputBytes(server)) - before) / flushes,
     redisUs: (((await server.cpuSeconds()) - cpu) * 1e6) / flushes,
   };

@@ -30,16 +30,22 @@ export function policyOf(name) {
 
 export const limiterName = (i) => `l${String(i).padStart(4, '0')}`;
 
+/** Times of so many requests, spread as in a service. */
+export function flushed(requests, seed = 1) {
+  const random = randomFrom(seed);
+  return Array.from({ length: requests }, () => ({
+    latencyMs: 40 * Math.exp(random() + random() + random() - 1.5),
+    info: { dbWaitMs: 2 + 20 * random() * random() },
+  }));
+}
+
 /** What one process counts in a second, as fields of a flush. */
 export function flushFields(seed, requests = REQUESTS, processId = `process-${seed}`) {
-  const random = randomFrom(seed);
   const recorder = createRecorder();
-  for (let i = 0; i < requests; i++) {
+  for (const [i, { latencyMs, info }] of flushed(requests, seed).entries()) {
     recorder.offered();
     recorder.admitted();
-    const latencyMs = 40 * Math.exp(0.5 * (random() + random() + random() - 1.5) * 2);
-    const info = { dbWaitMs: 2 + 20 * random() * random() };
-    if (random() < 0.02) recorder.outcome('failed', latencyMs, 0, { ...info, code: 'E1' });
+    if (i % 50 === 7) recorder.outcome('failed', latencyMs, 0, { ...info, code: 'E1' });
     else recorder.outcome('ok', latencyMs, 0, info);
   }
   const fields = {};
@@ -51,10 +57,17 @@ export function flushFields(seed, requests = REQUESTS, processId = `process-${se
     [FIELD.reportingProcess(processId)]: 1,
     [FIELD.inFlight]: 1 + (seed % 5),
     [FIELD.oldest(binOf(60 + seed))]: 1,
-    [FIELD.poolWaiting]: seed % 3,
+    [FIELD.poolWaiting]: 1 + (seed % 3),
     [FIELD.poolFlushes]: 1,
     [FIELD.flushes]: 1,
   });
+}
+
+/** The same as the SDK sends it. */
+export function flushText(...of) {
+  return Object.entries(flushFields(...of))
+    .flat()
+    .join('\n');
 }
 
 /** Four processes of each limiter flush one after another, a quarter of a second apart. */

@@ -1,7 +1,8 @@
-/** Sends a second's telemetry in one pipeline of HINCRBY and one PEXPIRE; what cannot be sent is dropped, counted. Stage: enforce. */
+/** Sends a second's telemetry in one call; what cannot be sent is dropped, counted. Stage: enforce. */
 import type { Clock } from '../clock.js';
 import { binOf } from '../histogram.js';
-import { FIELD, TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
+import { FIELD } from '../redis/telemetry-fields.js';
+import { sendReport } from '../redis/telemetry-report.js';
 import { MIN_BIN } from '../sense/readings.js';
 import type { KeyFinder } from './address.js';
 import type { InFlight } from './in-flight.js';
@@ -46,50 +47,45 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
     const redisMs = time.nowMs(nowMs);
     const keys = finder.keys;
     const sendable = options.link().up && redisMs !== null && keys !== null;
-    const fields: [string, number][] = [];
-    recorder.drain((field, count) => fields.push([field, count]));
+    // One text from the start: a service pays for this each second, however little it does.
+    let counts = '';
+    const add = (field: string, count: number) => {
+      counts += `${field}\n${count}\n`;
+    };
+    recorder.drain(add);
     if (!sendable) {
-      if (fields.length > 0) stats.telemetryDropped += 1;
+      if (counts !== '') stats.telemetryDropped += 1;
       return;
     }
-    fields.push([FIELD.process(processId), 1]);
-    if (inFlight.reports) fields.push([FIELD.reportingProcess(processId), 1]);
+    add(FIELD.process(processId), 1);
+    if (inFlight.reports) add(FIELD.reportingProcess(processId), 1);
     if (inFlight.inUse > 0) {
-      fields.push(
-        [FIELD.inFlight, inFlight.inUse],
-        [FIELD.oldest(binOf(inFlight.oldestMs(nowMs)) ?? MIN_BIN), 1],
-      );
+      add(FIELD.inFlight, inFlight.inUse);
+      add(FIELD.oldest(binOf(inFlight.oldestMs(nowMs)) ?? MIN_BIN), 1);
     }
     const skewS = Math.round((redisMs - clock.nowMs()) / 1000);
-    if (Math.abs(skewS) > 1) fields.push([FIELD.clockSkew(skewS), 1]);
+    if (Math.abs(skewS) > 1) add(FIELD.clockSkew(skewS), 1);
     const waiting = pool.take(nowMs);
     if (waiting !== null) {
-      fields.push([FIELD.poolWaiting, Math.round(waiting)], [FIELD.poolFlushes, 1]);
+      add(FIELD.poolWaiting, Math.round(waiting));
+      add(FIELD.poolFlushes, 1);
     }
     const { fallback, slow } = stats;
-    if (fallback > told.fallback) fields.push([FIELD.fallback, fallback - told.fallback]);
-    if (slow > told.slow) fields.push([FIELD.slowDecisions, slow - told.slow]);
+    if (fallback > told.fallback) add(FIELD.fallback, fallback - told.fallback);
+    if (slow > told.slow) add(FIELD.slowDecisions, slow - told.slow);
     const vital = vitals.take(nowMs);
     if (vital !== null && vital.cpu !== null) {
-      fields.push(
-        [FIELD.vitals, 1],
-        [FIELD.cpu, Math.round(vital.cpu * 1000)],
-        [FIELD.memory, Math.round(vital.memory * 1000)],
-        [FIELD.loopDelay(binOf(vital.loopDelayMs) ?? MIN_BIN), 1],
-        [FIELD.loopDelaySumUs, Math.round(vital.loopDelayMs * 1000)],
-      );
+      add(FIELD.vitals, 1);
+      add(FIELD.cpu, Math.round(vital.cpu * 1000));
+      add(FIELD.memory, Math.round(vital.memory * 1000));
+      add(FIELD.loopDelay(binOf(vital.loopDelayMs) ?? MIN_BIN), 1);
+      add(FIELD.loopDelaySumUs, Math.round(vital.loopDelayMs * 1000));
     }
     // The last field: who sees it counted sees all that came before it.
-    fields.push([FIELD.flushes, 1]);
+    add(FIELD.flushes, 1);
     const key = keys.telemetry(Math.floor(redisMs / 1000));
     try {
-      await options.link().within(nowMs + FLUSH_DEADLINE_MS, async () => {
-        const pipeline = redis.pipeline();
-        for (const [field, count] of fields) pipeline.hincrby(key, field, count);
-        pipeline.pexpire(key, TELEMETRY_TTL_MS);
-        const failed = (await pipeline.exec())?.find(([error]) => error);
-        if (failed?.[0]) throw failed[0];
-      });
+      await options.link().within(nowMs + FLUSH_DEADLINE_MS, () => sendReport(redis, key, counts));
       Object.assign(told, { fallback, slow });
     } catch {
       stats.telemetryDropped += 1;
