@@ -1,5 +1,5 @@
 /** `flyball simulate` as people run it: the table, JSON, the page, a fitted plant, and every wrong call. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -115,8 +115,9 @@ describe('--html', () => {
     const owner = '<script>alert("x")</script> & co';
     const path = write('markup.mjs', asFile({ ...policyAt(20), owner }));
     const page = join(dir, 'out.html');
+    const pictures = join(dir, 'pictures', 'new');
     const args = ['simulate', path, '--scenario', 'burst,upstream-outage', '--html', page];
-    const { code, stderr } = await cli(args);
+    const { code, stderr } = await cli([...args, '--svg', pictures]);
     expect(code).toBe(0);
     expect(stderr).toContain('Wrote');
     const html = readFileSync(page, 'utf8');
@@ -127,19 +128,34 @@ describe('--html', () => {
     expect(html).toContain('plant: default, not yours');
     expect(html).not.toMatch(/NaN|undefined|Infinity|\[object/);
     expect(html.match(/<section id="/g)).toHaveLength(2);
-    expect(html.match(/<svg /g)).toHaveLength(10);
+    // Five plots each, wide and narrow.
+    expect(html.match(/<svg /g)).toHaveLength(20);
     expect(html).toMatch(/class="objective"/);
     // The breaker opens in the outage, and what was changed is told in sentences.
     expect(html).toMatch(/class="open" x="[\d.]+"/);
     expect(html).toMatch(/<code>breaker_trip<\/code> \S+ .*\d/);
     expect(unbalanced(html)).toEqual([]);
+
+    const outage = readFileSync(join(pictures, 'upstream-outage.svg'), 'utf8');
+    expect(readdirSync(pictures).sort()).toEqual(['burst.svg', 'upstream-outage.svg']);
+    expect(outage).toMatch(
+      /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="0 0 860 \d+" role="img"/,
+    );
+    expect(outage.match(/class="title"/g)).toHaveLength(5);
+    expect(outage).toMatch(/<rect class="ground"[^>]*>/);
+    expect(outage).toContain('<title>shop-20, upstream-outage: Every call upstream fails');
+    expect(outage).not.toMatch(/NaN|undefined|Infinity|<script|(src|href)=/);
+    expect(unbalanced(outage)).toEqual([]);
   });
 
   test('a place that cannot be written is said', async () => {
     const page = join(dir, 'no', 'such', 'folder.html');
-    const run = await cli(['simulate', policy, '--scenario', 'night', '--html', page]);
+    const run = await cli(['simulate', policy, '--scenario', 'burst', '--html', page]);
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(/FLYBALL_E_SIM_PAGE: .*cannot be written \(ENOENT\)/);
+    const file = write('no-folder', '');
+    const beside = await cli(['simulate', policy, '--scenario', 'burst', '--svg', file]);
+    expect(beside.stderr).toMatch(/FLYBALL_E_SIM_PAGE: .*no-folder cannot be written \(EEXIST\)/);
   });
 });
 
