@@ -13,5 +13,3 @@ export const downstreamSchema = z.strictObject({
   /** What this limiter's need counts for beside the others'. Default 1. */
   weight: number('a weight', { above: 0, max: 1000 }).optional(),
 });
-
-export const HEADROOM = 0.2;

@@ -1,8 +1,10 @@
 /** `downstream()`: what several limiters share, and what of their policies does not fit into it. Stage: policy. */
-import { HEADROOM } from './downstream-schema.js';
 import type { Draft, Report } from './draft.js';
 import type { Policy } from './schema.js';
 import type { RatioText } from './units.js';
+
+/** Not beside the schema, for that brings zod, and what a policy file imports should load fast. */
+export const HEADROOM = 0.2;
 
 export interface DownstreamOptions {
   /** What it can take, over all limiters in front of it: tokens per second. */
