@@ -45,7 +45,7 @@ export function createdParams(
     return {
       change: fresh,
       restored: false,
-      sentence: `${loaded.policy.limiter.name} begins with its policy ${short}: ${numbers(fresh)}, mode ${fresh.mode}.`,
+      sentence: `${loaded.policy.limiter.name} begins with its policy ${short}: ${numbers(fresh)}, mode ${fresh.mode}${profileOf(windows)}.`,
     };
   }
   const change: ParamChange = {
@@ -114,7 +114,7 @@ export function adoptedParams(
   return {
     change,
     goesLower: lowest(change) < lowest(params),
-    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}${rollout.told}.`,
+    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}${rollout.told}${profileOf(windows)}.`,
   };
 }
 
@@ -146,6 +146,11 @@ function lowest(params: ParamChange): number {
 function capped(inForce: number, min: number, max: number, policys: number): number {
   if (policys === 0) return 0;
   return inForce === 0 ? policys : clamp(inForce, min, max);
+}
+
+function profileOf(windows: string): string {
+  const { profile } = parseWindows(windows);
+  return profile === undefined ? '' : `; profile ${profile.name} holds`;
 }
 
 function numbers(change: ParamChange): string {

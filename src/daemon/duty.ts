@@ -15,13 +15,19 @@ export interface Duty {
   took(): void;
   /** Led by this daemon, but another's by now, who has had time to warm up. */
   handsOver(): boolean;
+  /** The lease was given to another. */
+  gave(): void;
 }
 
 /** Who stands by looks so often a lease: each look tells of all seconds since the last. Who watches looks once. */
 const STAND_BY_LOOKS = 2;
 
-/** Who took an orphan does not hand it over sooner: whose it is may live and yet be unable to lead it. */
-const KEEP_LEASES = 12;
+/**
+ * Who took an orphan keeps it for so long: whose it is may live and yet be unable to lead it. Twice as long each time
+ * that it comes back so.
+ */
+const KEEP_LEASES = 2;
+const MOST_KEEP_LEASES = 64;
 
 export function createDuty(options: {
   limiter: string;
@@ -32,6 +38,8 @@ export function createDuty(options: {
   const { limiter, leaseMs, clock, members } = options;
   let orphanSinceMs: number | null = null;
   let keepUntilMs = Number.NEGATIVE_INFINITY;
+  let keepLeases = KEEP_LEASES;
+  let gaveMs: number | null = null;
   let lookedMs = Number.NEGATIVE_INFINITY;
 
   return {
@@ -52,17 +60,32 @@ export function createDuty(options: {
       return true;
     },
     saw(kept) {
-      if (kept) orphanSinceMs = null;
-      else orphanSinceMs ??= clock.monotonicMs();
+      const nowMs = clock.monotonicMs();
+      if (!kept) {
+        orphanSinceMs ??= nowMs;
+        return;
+      }
+      orphanSinceMs = null;
+      // What this daemon's last beat promised is over: another keeps it now.
+      if (gaveMs !== null && nowMs - gaveMs > 2 * leaseMs) keepLeases = KEEP_LEASES;
     },
     took() {
       orphanSinceMs = null;
-      if (members.rank(limiter) > 0) keepUntilMs = clock.monotonicMs() + KEEP_LEASES * leaseMs;
+      gaveMs = null;
+      if (members.rank(limiter) === 0) {
+        keepLeases = KEEP_LEASES;
+        return;
+      }
+      keepUntilMs = clock.monotonicMs() + keepLeases * leaseMs;
+      keepLeases = Math.min(MOST_KEEP_LEASES, 2 * keepLeases);
     },
     handsOver() {
       return (
         members.rank(limiter) > 0 && members.settled(limiter) && clock.monotonicMs() >= keepUntilMs
       );
+    },
+    gave() {
+      gaveMs = clock.monotonicMs();
     },
   };
 }

@@ -104,6 +104,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
   async function handOver(): Promise<void> {
     const fence = lease.token ?? 0;
     await lease.release();
+    duty.gave();
     metrics.handovers.inc({ limiter });
     log.info(
       { event: 'lease_handed_over', limiter, fence },

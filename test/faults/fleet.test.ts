@@ -18,8 +18,8 @@ import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 // Real processes, and leases that must lapse.
 vi.setConfig({ testTimeout: 180_000 });
-const NAMES = Array.from({ length: 60 }, (_, i) => `limiter-${i}`);
-const ENV = { FLYBALL_TICK_MS: '200', FLYBALL_LEASE_MS: '2000' };
+const NAMES = Array.from({ length: 30 }, (_, i) => `limiter-${i}`);
+const ENV = { FLYBALL_TICK_MS: '300', FLYBALL_LEASE_MS: '3000' };
 let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;

@@ -94,7 +94,25 @@ test('it hands over once the fleet has settled; what it took as an orphan it kee
   const orphan = dutyOf(1);
   orphan.duty.took();
   expect(orphan.duty.handsOver()).toBe(false);
-  orphan.clock.advance(12_000);
+  orphan.clock.advance(1999);
+  expect(orphan.duty.handsOver()).toBe(false);
+  orphan.clock.advance(1);
+  expect(orphan.duty.handsOver()).toBe(true);
+  // It came back: whose it is cannot lead it. Then it is kept for twice as long.
+  orphan.duty.gave();
+  orphan.clock.advance(1500);
+  orphan.duty.saw(true);
+  orphan.duty.took();
+  orphan.clock.advance(3999);
+  expect(orphan.duty.handsOver()).toBe(false);
+  orphan.clock.advance(1);
+  expect(orphan.duty.handsOver()).toBe(true);
+  // Another keeps it: all is forgotten.
+  orphan.duty.gave();
+  orphan.clock.advance(2001);
+  orphan.duty.saw(true);
+  orphan.duty.took();
+  orphan.clock.advance(2000);
   expect(orphan.duty.handsOver()).toBe(true);
   expect(clock.monotonicMs()).toBe(0);
 });
