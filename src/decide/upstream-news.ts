@@ -3,7 +3,7 @@ import type { BreakerMemory, UpstreamWord } from './breaker-types.js';
 import type { Decision, Sample } from './types.js';
 
 /**
- * Each trip on a limiter's own evidence begins a round, numbered by Redis's time; those who follow are of the same round.
+ * Each trip on a limiter's own evidence begins a round, numbered by Redis's time; who follows is of the same round.
  * Only a round that is newer than one's own opens, so that no old word opens twice; only the verdict of one's own round
  * passes.
  */
