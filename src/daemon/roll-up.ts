@@ -3,8 +3,9 @@ import { packBins } from '../estimate/bins.js';
 import { type PackedBins, quantileOfPacked } from '../histogram.js';
 import type { HistoryRow, KneePoint } from '../redis/history-rows.js';
 import type { LimiterState } from '../redis/params.js';
+import { type Delta, emptyDelta } from '../sense/delta.js';
 import type { SecondText } from '../sense/second-lines.js';
-import { addSecond, type Delta, emptyDelta } from '../sense/telemetry-delta.js';
+import { addSecond } from '../sense/telemetry-delta.js';
 
 /** What the holder of the lease saw of a minute, added up tick by tick. */
 export interface WatchedMinute {

@@ -15,9 +15,9 @@ export interface Entered {
 const HORIZON_MS = 60_000;
 
 /**
- * Of I in flight at most A(T) were admitted within the last T, so at least I − A(T) have run for longer: a slow answer
- * is seen while it is still to come. Those that are always there (long-lived streams) are not counted: the least in
- * flight of the last minute. Ages are the least they can be, and none is above the oldest that a process told.
+ * Of I in flight at most A(T) were admitted within the last T, so at least I − A(T) have run for longer: a slow
+ * answer is seen while it is still to come. Those that are always there (long-lived streams) are not counted: the
+ * least in flight of the last minute. Ages are the least they can be, and none is above the oldest that a process told.
  */
 export function stillRunning(
   before: readonly Entered[],

@@ -6,10 +6,11 @@ import type { RedisClient } from '../redis/scripts.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
 import { markOf, readSeconds } from '../redis/telemetry-seconds.js';
 import { DeadlineError, within } from './deadline.js';
+import { type Delta, emptyDelta } from './delta.js';
 import { createInterval } from './interval.js';
 import type { Missing, TelemetryReading } from './readings.js';
 import type { SecondText } from './second-lines.js';
-import { addSecond, type Delta, emptyDelta } from './telemetry-delta.js';
+import { addSecond } from './telemetry-delta.js';
 
 export interface TelemetryLook {
   reading: TelemetryReading | Missing;
