@@ -46,10 +46,11 @@ afterAll(async () => {
 
 const proxied = (url = server.url) => url.replace(`:${server.port}/`, `:${proxy.port}/`);
 
-type Stat = Extract<SourcedSignal, { source: 'postgres' }>['stat'];
+type Postgres = Extract<SourcedSignal, { source: 'postgres' }>;
+type Stat = Postgres['stat'];
 
 interface Asked {
-  look(stat?: Stat): Promise<Seen | Missing>;
+  look(stat?: Stat, waits?: Postgres['for']): Promise<Seen | Missing>;
   close(): Promise<void>;
 }
 
@@ -58,8 +59,8 @@ function source(url = server.url, deadlineMs = 800): Asked {
   const made = createSource(signalOf('waiting'), { env: {}, clock: systemClock, log });
   ending.push(() => made.close());
   return {
-    async look(stat = 'waiting') {
-      const signal = signalOf(stat);
+    async look(stat = 'waiting', waits = undefined) {
+      const signal = { ...signalOf(stat), ...(waits && { for: waits }) };
       return (await made.look([signal])).get(signal)!;
     },
     close: () => made.close(),
@@ -108,6 +109,8 @@ test('sessions that wait for a lock are counted, with what they wait for; sleepi
   const locks = expect.stringMatching(/^Lock:\w+ \d(, Lock:\w+ \d)*$/);
   expect(await from.look()).toMatchObject({ value: 3, detail: locks });
   expect(await value(from, 'longestTransactionMs')).toBeGreaterThan(0);
+  expect(await from.look('waiting', ['Lock', 'IO'])).toMatchObject({ value: 3, detail: locks });
+  expect(await from.look('waiting', ['IO', 'LWLock'])).toMatchObject({ value: 0 });
 
   await holder.query('COMMIT');
   await Promise.all(updates);
