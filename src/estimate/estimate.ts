@@ -12,6 +12,7 @@ import { emptyMix, type MixState, routeMix } from './route-mix.js';
 import {
   addFrame,
   emptyWindow,
+  isShare,
   keepMsOf,
   readyFrame,
   type SignalWindow,
@@ -94,7 +95,8 @@ export function estimate(
     const seen = signalEstimate(policy, name, signal, window, nowMs, fresh);
     const newestMs = window.frames.at(-1)?.atMs ?? nowMs;
     const { missedSinceMs = null, ...rest } = window;
-    const since = missedSince(policy.objective[name], missedSinceMs, seen, newestMs);
+    const objective = policy.objective[name];
+    const since = missedSince(objective, missedSinceMs, seen, newestMs, isShare(signal));
     windows[name] = since === null ? rest : { ...rest, missedSinceMs: since };
     signals[name] = since === null ? seen : { ...seen, missedMs: Math.round(newestMs - since) };
   }

@@ -48,7 +48,7 @@ export function emptyWindow(): SignalWindow {
 }
 
 /** Is it a share of the answers, or of the requests? Then few prove nothing. */
-function isShare(signal: Signal): boolean {
+export function isShare(signal: Signal): boolean {
   const { stat } = signal;
   const ofAnswers = stat === 'errorRatio' || stat === 'timeoutRatio' || stat === 'slowRatio';
   return ofAnswers || stat === 'deniedRatio';

@@ -106,6 +106,16 @@ describe('sustain', () => {
   });
 });
 
+test('an error ratio is above its objective once its answers prove it, and not by one in ten', () => {
+  const policy = policyOf({ objective: { errors: { below: '1%' } } });
+  const missed = (seconds: Parameters<typeof telemetryOf>[1][]) =>
+    run(policy, seconds).at(-1)!.estimates.signals.errors!;
+  expect(missed([{ ok: 19, failed: 1 }])).toMatchObject({ value: 0.05, fresh: true });
+  expect(missed([{ ok: 19, failed: 1 }]).missedMs).toBeUndefined();
+  expect(missed([{ ok: 180, failed: 20 }]).missedMs).toBe(0);
+  expect(missed(Array(3).fill({ ok: 180, failed: 20 })).missedMs).toBe(2000);
+});
+
 describe('above', () => {
   test('z is the mirror of below, times the weight', () => {
     const policy = policyOf({
