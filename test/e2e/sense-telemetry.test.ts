@@ -293,3 +293,22 @@ test('a service tells how it fares with its second flush', async () => {
     .toBeGreaterThan(0);
   await limiter.close();
 });
+
+test('answers and time of each route come through Redis, also of many processes', async () => {
+  const telemetry = source();
+  await telemetry.read();
+  for (const process of ['a', 'b']) {
+    await flush(process, {
+      ...{
+        [FIELD.ok]: 5,
+        [FIELD.routeAnswers('GET /ping')]: 3,
+        [FIELD.routeSumUs('GET /ping')]: 60_500,
+      },
+      ...{ [FIELD.routeAnswers('other')]: 2, [FIELD.routeSumUs('other')]: 800_000 },
+    });
+  }
+  expect((await reading(telemetry)).routes).toEqual({
+    GET__ping: { n: 6, sumMs: 121 },
+    other: { n: 4, sumMs: 1600 },
+  });
+});

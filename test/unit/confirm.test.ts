@@ -3,6 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { overloadOf } from '../../src/decide/overload.js';
 import { formatFault } from '../../src/errors.js';
 import { parsePolicy } from '../../src/policy/parse.js';
+import { byPolicy, type Change } from '../../src/sim/controllers.js';
+import { runScenario } from '../../src/sim/run.js';
+import type { Scenario } from '../../src/sim/scenario.js';
+import { carriedOf, defaultService } from '../../src/sim/service.js';
 import {
   createDecideState,
   type Policy,
@@ -110,6 +114,35 @@ test('with `sustain` both must hold: first the time, then the witness', () => {
   expect(waiting(1000, 9)).toBe('sustain');
   expect(waiting(3000, 0)).toBe('witness');
   expect(waiting(3000, 9)).toBeUndefined();
+});
+
+describe('in a simulation', () => {
+  /** The service's own work at a third of its speed, or its database's: response time rises with both. */
+  const slow = (what: 'speed' | 'databaseSpeed'): Scenario => ({
+    ...{ name: what, says: what, durationS: 60, phases: [0], disturbances: [] },
+    at: (s) => ({ load: 0.7, [what]: s < 20 ? 1 : 0.33 }),
+  });
+  const cutsUnder = (policy: Policy, scenario: Scenario) => {
+    const changes: Change[] = [];
+    const service = defaultService(policy);
+    const capacityPerSecond = carriedOf(service);
+    const controller = byPolicy(policy, (change) => void changes.push(change));
+    runScenario({ policy, scenario, service, capacityPerSecond, seed: 7 }, controller);
+    return changes.filter(({ decision }) => /cut/.test(decision.reason)).length;
+  };
+  const checkout = (objective: PolicyInput['objective']) =>
+    policyOf({ signals: SIGNALS, objective } as Partial<PolicyInput>);
+  const alone = checkout({ p95: { below: '250ms' } });
+  const witnessed = checkout({ p95: { below: '250ms', confirm: { dbWait: { above: 2 } } } });
+
+  test('slow by itself: cut alone, not with a witness that sees nothing', () => {
+    expect(cutsUnder(alone, slow('speed'))).toBeGreaterThan(0);
+    expect(cutsUnder(witnessed, slow('speed'))).toBe(0);
+  });
+
+  test('slow by its database: the waits confirm it', () => {
+    expect(cutsUnder(witnessed, slow('databaseSpeed'))).toBeGreaterThan(0);
+  });
 });
 
 describe('faults', () => {
