@@ -1,4 +1,6 @@
 /** The status view as a person reads it: a table for many, lines for one. Pure. Stage: cli. */
+
+import { apart, SKEW_WARN_MS } from '../sense/skew.js';
 import { toldSentence, wrap } from './entry-view.js';
 import type { CliIo, Colours } from './output.js';
 import { rolloutLine } from './status-reach.js';
@@ -76,6 +78,8 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
   if (view.law)
     row('law', `${clean(view.law)}, policy ${clean(view.policyHash ?? '').slice(0, 12)}`);
   if (view.loop) row('loop', view.loop.text);
+  const off = clocksText(view);
+  if (off !== '') row('clocks', c.yellow(off));
   if (view.file === 'drift')
     row('policy', c.yellow("the daemon's file differs from the adopted one"));
   if (view.file === 'pending') row('policy', c.yellow('a changed file waits to be applied'));
@@ -95,6 +99,15 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
     );
   }
   return lines.join('\n');
+}
+
+/** Empty while all are within a second. */
+function clocksText({ clocks }: StatusView): string {
+  const { redisMs, servicesMs } = { redisMs: 0, servicesMs: 0, ...clocks };
+  const parts: string[] = [];
+  if (Math.abs(redisMs ?? 0) > SKEW_WARN_MS) parts.push(apart(redisMs!, "the daemon's"));
+  if (Math.abs(servicesMs) > SKEW_WARN_MS) parts.push(apart(servicesMs, "a service's"));
+  return parts.length === 0 ? '' : `Redis's is ${parts.join(', ')}`;
 }
 
 function state(c: Colours, view: StatusView): string {

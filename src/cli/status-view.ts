@@ -44,6 +44,8 @@ export interface StatusView {
   file: LimiterStatus['file'] | null;
   faults: string[];
   law: string | null;
+  /** How far Redis's clock is ahead of the daemon's and of the service furthest off, ms; null: nobody has measured. */
+  clocks: NonNullable<LimiterStatus['clocks']> | null;
   /** How the service answers to the law's own changes; null: another law, or nobody decides. */
   loop: LoopView | null;
   inForce: Numbers | null;
@@ -104,6 +106,7 @@ export function statusView(facts: StatusFacts): StatusView {
     file: facts.status?.file ?? null,
     faults: facts.status?.faults ?? [],
     law: facts.status?.law ?? null,
+    clocks: facts.status?.clocks ?? null,
     loop: loopView(facts.status),
     inForce: now && numbers(now),
     target: params && numbers(params),

@@ -21,8 +21,8 @@ const NOTHING = '';
 const gains: Gains = { size: 0, from: [], to: [], by: [], broken: undefined };
 
 /**
- * Counts only grow; if one shrank or is gone, the second was lost (a flush of Redis, an eviction) and began anew, so all
- * it holds now is new. The answer is overwritten by the next call.
+ * Counts only grow; if one shrank or is gone, the second was lost (a flush of Redis, an eviction) and began anew, so
+ * all it holds now is new. The answer is overwritten by the next call.
  */
 export function gainsOf(before: SecondText | undefined, now: SecondText): Gains {
   if (!compare(before ?? NOTHING, now)) compare(NOTHING, now);

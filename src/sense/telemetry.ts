@@ -50,8 +50,8 @@ interface Second {
 
 /**
  * Each look takes the difference of the last few seconds to what it saw of them before, so a flush that comes late, or
- * twice in a second, is counted once. Seconds that were over at the last look are read again only when a flush was added
- * to them. The first look only remembers: it starts from now.
+ * twice in a second, is counted once. A second is read again only when a flush was added to it. The first look only
+ * remembers: it starts from now.
  */
 export function createTelemetrySource(options: TelemetrySourceOptions): TelemetrySource {
   const { redis, address, clock, deadlineMs = 700 } = options;

@@ -19,6 +19,7 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'backtest',
     'init',
     'status',
+    'signals',
     'tail',
     'top',
     'audit',
@@ -35,6 +36,7 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'reset',
     'subject',
     'functions',
+    'notify',
     'doctor',
   ]);
   for (const command of program.commands) {
