@@ -188,7 +188,7 @@ describe('I13: one turn', () => {
 
   test('daemon, explain and simulator import the same function', () => {
     for (const path of [
-      'src/daemon/leader.ts',
+      'src/daemon/fleet-budget.ts',
       'src/actuate/explain.ts',
       'src/sim/controllers.ts',
     ]) {
