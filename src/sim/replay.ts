@@ -42,7 +42,8 @@ export function replayable(policy: Policy, recorded: readonly Recorded[]): Repla
   const only = <T>(of: Record<string, T>) =>
     Object.fromEntries(Object.entries(of).filter(([name]) => kept.has(name)));
   const { breaker, ...rest } = policy;
-  const breaks = breaker !== undefined && tripsOf(policy).every(({ on }) => isCounted(policy, on, told));
+  const breaks =
+    breaker !== undefined && tripsOf(policy).every(({ on }) => isCounted(policy, on, told));
   return {
     policy: {
       ...rest,
@@ -58,7 +59,8 @@ export function replayable(policy: Policy, recorded: readonly Recorded[]): Repla
 /** Breakers count outcomes, not values of a signal; a record has none by code or upstream, and no timeouts. */
 function isCounted({ signals }: Policy, name: string, told: (name: string) => boolean): boolean {
   const signal = signals[name];
-  if (signal === undefined || tripKind(signal) === 'level') return signal !== undefined && told(name);
+  if (signal === undefined || tripKind(signal) === 'level')
+    return signal !== undefined && told(name);
   if ('upstream' in signal || 'code' in signal) return false;
   return signal.stat !== 'timeoutRatio';
 }
