@@ -48,8 +48,8 @@ export function checkDownstream(draft: Draft, report: Report): void {
 }
 
 /**
- * What does not fit, with what mends it: limiters of one downstream that disagree on it, or whose rates, upper bounds or
- * lower bounds add up to more than it leaves.
+ * What does not fit, with what mends it: limiters of one downstream that disagree on it, or whose rates, upper or lower
+ * bounds add up to more than it leaves.
  */
 export function downstreamWarnings(policies: readonly Policy[]): string[] {
   const groups = new Map<string, Policy[]>();
