@@ -9,13 +9,13 @@ import { type PastSeries, writePast } from '../support/prometheus-history.js';
 import { startPrometheus, type TestPrometheus } from '../support/prometheus-server.js';
 import { freePort } from '../support/redis-server.js';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const MINUTE = 60_000;
 /** Whole minutes, the last one just over. */
 const NOW = Math.floor(Date.now() / MINUTE) * MINUTE;
 const EARLIER = NOW - 7 * 86_400_000 + 120 * MINUTE;
-const RECENT = 60;
+const RECENT = 30;
 const PLAIN = policySchema.parse({
   limiter: { name: 'checkout', rate: 100, capacity: 50 },
   signals: { p95: { source: 'telemetry', stat: 'latency', of: 0.95 } },
@@ -139,8 +139,8 @@ describe("Flyball's own metrics, over a week", () => {
     const { summary, minutes } = found;
     expect(minutes[0].atMs).toBeGreaterThanOrEqual(EARLIER - MINUTE);
     expect(minutes[0].atMs).toBeLessThan(EARLIER + 10 * MINUTE);
-    expect(summary.minutes).toBeGreaterThanOrEqual(68);
-    expect(summary.minutes).toBeLessThanOrEqual(72);
+    expect(summary.minutes).toBeGreaterThanOrEqual(38);
+    expect(summary.minutes).toBeLessThanOrEqual(42);
     expect(summary.missingMs).toBeGreaterThan(6 * 86_400_000);
     const [first] = minutes;
     const { perSecond, meanMs, p95Ms } = minuteOf(5);
@@ -164,7 +164,7 @@ describe("Flyball's own metrics, over a week", () => {
     expect(code).toBe(0);
     expect(stdout).toContain('The world would have answered differently');
     const quality = /plant: fitted to (\d+) points .*R² ([\d.]+)/.exec(stdout)!;
-    expect(Number(quality[1])).toBeGreaterThan(50);
+    expect(Number(quality[1])).toBeGreaterThan(25);
     expect(Number(quality[2])).toBeGreaterThan(0.9);
     expect(stdout).toMatch(/^policy +[\d.]+\/s/m);
   });
@@ -179,7 +179,7 @@ describe('queries of your own', () => {
       ...['--query', 'failedPerSecond=sum(rate(http_requests_total{code=~"5.."}[1m]))'],
       ...['--query', 'p95=1000 * max(avg_over_time(shop_p95_seconds[1m]))'],
     );
-    expect(found.summary.minutes).toBeGreaterThan(60);
+    expect(found.summary.minutes).toBeGreaterThan(30);
     const busy = found.minutes.at(-RECENT / 2);
     expect(busy.okPerSecond).toBeGreaterThan(150);
     expect(busy.okPerSecond).toBeLessThan(300);
@@ -204,9 +204,9 @@ describe('queries of your own', () => {
 describe('a login', () => {
   test('of the address, or as a header whose value stands in the environment', async () => {
     const inAddress = locked.url.replace('//', '//kim:pa%20ss:1@');
-    expect((await json(inAddress)).summary.minutes).toBeGreaterThan(60);
+    expect((await json(inAddress)).summary.minutes).toBeGreaterThan(30);
     const byHeader = await json(locked.url, '--header', 'Authorization=env:SHOP_LOGIN');
-    expect(byHeader.summary.minutes).toBeGreaterThan(60);
+    expect(byHeader.summary.minutes).toBeGreaterThan(30);
   });
 
   test.each([
