@@ -3,10 +3,10 @@
  * files, so a difference in them is a difference in what the laws decide. With `-- --figures` it prints the table of
  * docs/guides/choose-a-law.md instead.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { lawFigures } from './law-figures.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(ROOT, 'docs/images');
@@ -47,8 +47,10 @@ const OUTAGE = {
 };
 const named = (name) => SCENARIOS.find((scenario) => scenario.name === name);
 
-if (process.argv.includes('--figures')) await figures();
-else {
+if (process.argv.includes('--figures')) {
+  const tools = { load, parsed, withoutCompletions, contest, defaultPlant, named, seed: SEED };
+  process.stdout.write(await lawFigures(ROOT, tools));
+} else {
   mkdirSync(FOLDER, { recursive: true });
   knee();
   scenario('surge', named('surge'), ['Load', 'Good answers', 'Response time', 'In flight']);
@@ -210,42 +212,4 @@ function parsed(input) {
   const result = parsePolicy(input, 'plots');
   if (result.faults) throw new Error(JSON.stringify(result.faults));
   return result.policy;
-}
-
-/** Every law of the guide on the plant, objective and bounds of its first policy. */
-async function figures() {
-  const guide = readFileSync(join(ROOT, 'docs/guides/choose-a-law.md'), 'utf8');
-  const folder = mkdtempSync(join(tmpdir(), 'flyball-figures-'));
-  const codes = guide.matchAll(/<!-- policy: ([a-z-]+) -->\n```ts\n([\s\S]*?)```/g);
-  for (const [, name, code] of codes) writeFileSync(join(folder, `${name}.ts`), code);
-  const written = async (name) => (await load(join(folder, `${name}.ts`)))[0];
-  const base = await written('adaptive');
-  const under = async (name) => parsed({ ...base, control: (await written(name)).control });
-  const contenders = [
-    ['`adaptive()`', 'policy', base],
-    ["`adaptive()`, `completions: 'none'`", 'policy', withoutCompletions(base)],
-    ['`step()`', 'policy', await under('step')],
-    ['`aimd()`', 'policy', await under('aimd')],
-    ['`pi()`', 'policy', await under('pi')],
-    ['`fixed()`', 'static', base],
-    ['no limit', 'none', base],
-  ];
-  rmSync(folder, { recursive: true });
-  const scenarios = ['surge', 'slow-database', 'retry-storm', 'day', 'scale-out'].map(named);
-  const runs = scenarios.map((of) => contest(base, defaultPlant(base), of, SEED));
-  const rows = contenders.map(([title, contender, of]) => {
-    const scores = runs.map((run) => run.run(contender, of).score);
-    const mean = (get) => scores.reduce((sum, score) => sum + get(score), 0) / scores.length;
-    const cells = scores.map(({ goodput }) => goodput.toFixed(2));
-    return [
-      title,
-      ...cells,
-      mean((s) => s.goodput).toFixed(2),
-      mean((s) => s.changesPerMinute).toFixed(1),
-    ];
-  });
-  const head = ['law', ...scenarios.map(({ name }) => name), 'mean', 'changes a minute'];
-  const line = (cells) => `| ${cells.join(' | ')} |\n`;
-  process.stdout.write(line(head) + line(head.map((_, i) => (i ? '--:' : '---'))));
-  for (const row of rows) process.stdout.write(line(row));
 }
