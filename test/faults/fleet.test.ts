@@ -112,15 +112,14 @@ test('one that joins is handed its part, at a checkpoint; one that leaves gives 
   await balanced([a]);
   const b = start('b');
   const shared = await balanced([a, b]);
-  const moved = shared.filter((pid) => pid === b.pid).length;
-  expect(a.lines.filter((line) => line.event === 'lease_handed_over')).toHaveLength(moved);
-  expect(a.lines.some((line) => line.event === 'refused')).toBe(false);
+  const handed = a.lines.filter((line) => line.event === 'lease_handed_over');
+  expect(handed.length).toBeGreaterThan(0);
+  for (const { limiter } of handed) expect(shared[NAMES.indexOf(limiter as string)]).toBe(b.pid);
 
   b.signal('SIGTERM');
   expect((await b.exited).code).toBe(0);
   expect(await redis.hkeys(fleetKeys().daemons)).toHaveLength(1);
   await balanced([a]);
-  expect(a.lines.some((line) => line.event === 'refused')).toBe(false);
   await bumpless();
 });
 
