@@ -70,45 +70,41 @@ export function flushText(...of) {
     .join('\n');
 }
 
-/** Four processes of each limiter flush one after another, a quarter of a second apart. */
+/** Times a second at which some of the processes of each limiter flush. */
+const BEATS = 2;
+
+/** Four processes of each limiter flush once a second, two and two. */
 export function startLoad(port, limiters) {
-  const states = [];
   const sums = {};
+  const beats = [];
   for (let p = 0; p < PROCESSES; p++) {
     for (const [field, n] of Object.entries(flushFields(p + 1)))
       sums[field] = (sums[field] ?? 0) + n;
-    states.push({ ...sums });
+    if ((p + 1) % (PROCESSES / BEATS) === 0) beats.push(bytesOf(sums, limiters));
   }
   const socket = connect(port, '127.0.0.1');
   socket.resume();
   socket.on('error', () => {});
-  const commands = states.map((fields) => {
-    const parts = Object.entries(fields).flatMap(([field, n]) => [bulk(field), bulk(String(n))]);
-    return { count: 2 + parts.length, text: parts.join('') };
-  });
-  let phase = 0;
-  let nextMs = Date.now();
+  let beat = 0;
+  let nextMs = 0;
   let timer;
-  function beat() {
-    const { count, text } = commands[phase % PROCESSES];
-    const second = Math.floor(Date.now() / 1000);
-    let bytes = '';
-    for (let i = 0; i < limiters; i++) {
-      const key = limiterKeys({ name: limiterName(i) }).telemetry(second);
-      bytes += `*${count}\r\n$4\r\nHSET\r\n${bulk(key)}${text}*3\r\n$7\r\nPEXPIRE\r\n${bulk(key)}$6\r\n120000\r\n`;
-    }
-    if (socket.writableLength < 64e6) socket.write(bytes);
-    phase += 1;
-    nextMs += 1000 / PROCESSES;
-    timer = setTimeout(beat, Math.max(0, nextMs - Date.now()));
+  function send() {
+    const { bytes, places } = beats[beat % BEATS];
+    const copy = Buffer.from(bytes);
+    const second = String(Math.floor(Date.now() / 1000));
+    for (const place of places) copy.write(second, place, 'latin1');
+    socket.write(copy);
+    beat += 1;
+    nextMs += 1000 / BEATS;
+    timer = setTimeout(send, Math.max(0, nextMs - Date.now()));
   }
-  // From the first quarter of a second on, so that a process's flush stays in its own second.
+  // From the first half of a second on, so that all flushes of a second lie in it.
   timer = setTimeout(
     () => {
       nextMs = Date.now();
-      beat();
+      send();
     },
-    1010 - (Date.now() % 1000),
+    1100 - (Date.now() % 1000),
   );
   return {
     fields: Object.keys(sums).length,
@@ -117,6 +113,30 @@ export function startLoad(port, limiters) {
       socket.destroy();
     },
   };
+}
+
+/** The commands of one beat for all limiters, and where in them the second stands. */
+function bytesOf(fields, limiters) {
+  const zero = '0'.repeat(String(Math.floor(Date.now() / 1000)).length);
+  const parts = Object.entries(fields).flatMap(([field, n]) => [bulk(field), bulk(String(n))]);
+  const places = [];
+  const texts = [];
+  let length = 0;
+  const add = (text) => {
+    texts.push(text);
+    length += text.length;
+  };
+  for (let i = 0; i < limiters; i++) {
+    const key = bulk(limiterKeys({ name: limiterName(i) }).telemetry(zero));
+    const at = key.lastIndexOf(zero);
+    add(`*${2 + parts.length}\r\n$4\r\nHSET\r\n`);
+    places.push(length + at);
+    add(key + parts.join(''));
+    add('*3\r\n$7\r\nPEXPIRE\r\n');
+    places.push(length + at);
+    add(`${key}$6\r\n120000\r\n`);
+  }
+  return { bytes: Buffer.from(texts.join(''), 'latin1'), places };
 }
 
 function bulk(text) {
