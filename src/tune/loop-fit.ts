@@ -30,12 +30,21 @@ const GAIN = { least: 0.1, most: 10 };
 export function fitLoop(memory: LoopMemory | undefined): LoopFit {
   const changes = memory?.changes ?? 0;
   const none: LoopFit = { deadMs: 0, gain: 0, fit: 0, noise: 0, changes, trust: 0 };
-  if (memory === undefined || !(memory.yy > 0) || !(memory.weight > 2)) return none;
-  const fits = memory.uy.map((uy, lag) => explained(uy, memory.uu[lag]!, memory.yy));
+  // So few are never followed: what they would say is not worth its time.
+  if (memory === undefined || changes < GOOD.changes[0]) return none;
+  if (!(memory.yy > 0) || !(memory.weight > 2)) return none;
+  const fits: number[] = [];
+  let most = 0;
+  for (let lag = 0; lag < LAGS; lag++) {
+    const fit = explained(memory.uy[lag]!, memory.uu[lag]!, memory.yy);
+    fits.push(fit);
+    if (fit > most) most = fit;
+  }
+  if (!(most > 0)) return none;
   // Samples far apart cannot tell short lags from each other: the longest of those that are as good.
-  const best = fits.findLastIndex((fit) => fit > 0 && fit >= SAME * Math.max(...fits));
-  const fit = fits[best] ?? 0;
-  if (!(fit > 0)) return none;
+  let best = LAGS - 1;
+  while (fits[best]! < SAME * most) best--;
+  const fit = fits[best]!;
   const gain = memory.uy[best]! / memory.uu[best]!;
   const noise = Math.sqrt(Math.max(0, memory.yy * (1 - fit)) / memory.weight);
   const deviations = Math.sqrt(((memory.weight - 2) * fit) / Math.max(1e-6, 1 - fit));

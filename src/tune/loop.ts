@@ -100,30 +100,40 @@ function takeIn(policy: Policy, memory: LoopMemory, sample: Sample): LoopMemory 
   const weight = policy.objective[overload.worst]?.weight ?? 1;
   const y = clamp(overload.z / weight, -LOOP.most, LOOP.most);
   const u = lagged(memory.limits);
-  const now = [y, ...u];
-  const begins = memory.means.length !== now.length;
-  const kept: LoopMemory = { ...memory, idleMs: 0, sinceMs: 0 };
-  if (begins) return { ...kept, means: now.map(round) };
+  const begins = memory.means.length !== u.length + 1;
   const slowMs = Math.max(LOOP.slowMs, LOOP.slowIntervals * finiteMs(traffic.intervalMs));
   const share = 1 - Math.exp(-memory.sinceMs / slowMs);
-  const off = now.map((value, i) => value - memory.means[i]!);
-  kept.means = now.map((_value, i) => round(memory.means[i]! + share * off[i]!));
-  addTo(kept, off, memory.sinceMs);
+  const means: number[] = [];
+  const off: number[] = [];
+  for (let i = 0; i <= u.length; i++) {
+    const value = i === 0 ? y : u[i - 1]!;
+    const mean = begins ? value : memory.means[i]!;
+    off.push(value - mean);
+    means.push(round(mean + share * (value - mean)));
+  }
+  const kept: LoopMemory = { ...memory, idleMs: 0, sinceMs: 0, means };
+  if (!begins) addTo(kept, off, memory.sinceMs);
   return kept;
 }
 
 /** Adds deviations [y, u of each lag] to the sums, which forget. */
 function addTo(memory: LoopMemory, off: readonly number[], sinceMs: number): void {
-  const stirred = off.some((value, i) => i > 0 && Math.abs(value) > LOOP.stirred);
+  let stirred = false;
+  for (let i = 1; i < off.length; i++) stirred ||= Math.abs(off[i]!) > LOOP.stirred;
   const keep = Math.exp(-sinceMs / LOOP.forgetMs) * (stirred ? 1 - 1 / LOOP.samples : 1);
   const y = stirred ? off[0]! : 0;
   memory.changes = round(memory.changes * keep);
   memory.weight = round(memory.weight * keep + (stirred ? 1 : 0));
   memory.yy = round(memory.yy * keep + y * y);
-  const add = (sum: number, lag: number, by: number) =>
-    round(sum * keep + (stirred ? off[lag + 1]! * by : 0));
-  memory.uu = memory.uu.map((sum, lag) => add(sum, lag, off[lag + 1]!));
-  memory.uy = memory.uy.map((sum, lag) => add(sum, lag, y));
+  const uu: number[] = [];
+  const uy: number[] = [];
+  for (let lag = 0; lag < LAGS; lag++) {
+    const u = stirred ? off[lag + 1]! : 0;
+    uu.push(round(memory.uu[lag]! * keep + u * u));
+    uy.push(round(memory.uy[lag]! * keep + u * y));
+  }
+  memory.uu = uu;
+  memory.uy = uy;
 }
 
 function binds({ rateOnly }: LoopMemory, { traffic, inForce }: Sample): boolean {
