@@ -1,116 +1,27 @@
 /** docs/signals-truth-table.md, cell by cell: what a reading does to its estimate, and what the policy makes of it. */
 import { describe, expect, test } from 'vitest';
-import type {
-  MissingReason,
-  Reading,
-  Readings,
-  TelemetryReading,
-} from '../../src/sense/readings.js';
+import type { MissingReason } from '../../src/sense/readings.js';
+import { createDecideState, createEstimateState, estimate, turn } from '../../src/testing.js';
+import { readingsOf, sampleOf, telemetryOf } from '../sim/fixtures.js';
 import {
-  createDecideState,
-  createEstimateState,
-  type Decision,
-  type Estimates,
-  estimate,
-  type Policy,
-  type PolicyInput,
-  turn,
-} from '../../src/testing.js';
-import { policyOf, readingsOf, sampleOf, telemetryOf } from '../sim/fixtures.js';
+  cut,
+  type Kind,
+  type Moment,
+  type OnMissing,
+  play,
+  policyFor,
+  raised,
+  room,
+  START_MS,
+  telemetryPolicy,
+  tripped,
+  value,
+} from '../sim/readings-play.js';
 
-type OnMissing = Policy['onMissing'];
-const START_MS = 1_000_000_000;
-const SOUND = 12;
 const REASONS: MissingReason[] = [
   ...(['no_data', 'stale', 'not_finite', 'reset', 'timeout', 'unreachable'] as const),
   ...(['error', 'breaker_open', 'not_started', 'clock_skew', 'ambiguous', 'partial'] as const),
 ];
-
-/** Two signals that congestion moves: one of the services, one of a source. Guards that would slow a raise are off. */
-function policyFor(onMissing: OnMissing, more: Partial<PolicyInput> = {}): Policy {
-  return policyOf({
-    signals: {
-      p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
-      errors: { source: 'telemetry', stat: 'errorRatio' },
-      dbWait: { source: 'postgres', stat: 'waiting', url: 'postgres://db' },
-    },
-    objective: { p95: { below: '250ms' }, dbWait: { below: 5, onMissing } },
-    whenLost: { after: '5s', over: '10s', rate: 50, inFlight: 12 },
-    breaker: { on: 'errors', above: '50%' },
-    guards: { deadBand: 0, cooldown: 0 },
-    ...more,
-  });
-}
-
-/** As above, with the telemetry's own objective under the rule. */
-const telemetryPolicy = (onMissing: OnMissing) =>
-  policyFor(onMissing, { objective: { p95: { below: '250ms' }, dbWait: { below: 5 } }, onMissing });
-
-interface Moment {
-  tick: number;
-  atMs: number;
-}
-/** What a tick brings; each part stands for a sound one when left out. */
-interface Given {
-  telemetry?: Readings['telemetry'];
-  dbWait?: Reading;
-  /** The clock of Redis against the monotonic one. */
-  clockMs?: number;
-}
-type Kind = (moment: Moment) => Given;
-
-const room = (atMs: number, more: Partial<TelemetryReading> & { ms?: number } = {}) =>
-  telemetryOf(atMs, {
-    ok: 100,
-    ms: 60,
-    inFlight: 23,
-    denied: { rate: 20, in_flight: 20 },
-    ...more,
-  });
-const value = (number: number, atMs: number): Reading => ({
-  ...{ kind: 'value', value: number, atMs, count: 1 },
-});
-
-interface Tick {
-  estimates: Estimates;
-  decision: Decision;
-  before: { rate: number; inFlightMax: number };
-}
-
-/** `SOUND` ticks of a service that has room under limits that bind, then `bad` ones of that kind. */
-function play(policy: Policy, kind: Kind, bad: number): Tick[] {
-  let seen = createEstimateState();
-  let state = createDecideState(policy);
-  // Far from every bound, so that whatever would move it shows.
-  let target = { rate: 100, capacity: 50, inFlightMax: 24 };
-  const ticks: Tick[] = [];
-  for (let tick = 0; tick < SOUND + bad; tick++) {
-    const plainMs = START_MS + tick * 1000;
-    const kindOf = tick < SOUND ? {} : kind({ tick: tick - SOUND, atMs: plainMs });
-    const atMs = plainMs + (kindOf.clockMs ?? 0);
-    const given = { telemetry: room(atMs), dbWait: value(1, atMs) };
-    const all = { ...given, ...kindOf };
-    const readings = readingsOf(atMs, all.telemetry, { dbWait: all.dbWait });
-    const next = estimate(policy, seen, readings, 1000);
-    seen = next.state;
-    const sample = { ...sampleOf({ inForce: { target } }), ...next.estimates, nowMs: atMs };
-    const turned = turn(policy, state, sample);
-    state = turned.state;
-    const { decision } = turned;
-    ticks.push({ estimates: next.estimates, decision, before: target });
-    // Raises of the sound ticks are not taken over: each tick starts from the same.
-    if (tick >= SOUND && decision.change) {
-      target = { ...target, rate: decision.rate, inFlightMax: decision.inFlightMax };
-    }
-  }
-  return ticks.slice(SOUND - 1);
-}
-
-const raised = ({ decision, before }: Tick) =>
-  decision.change && (decision.rate > before.rate || decision.inFlightMax > before.inFlightMax);
-const cut = ({ decision, before }: Tick) =>
-  decision.change && (decision.rate < before.rate || decision.inFlightMax < before.inFlightMax);
-const tripped = ({ decision }: Tick) => decision.state === 'open';
 
 test('a fresh reading: with room and a limit that binds it raises; overloaded it cuts; failing it trips', () => {
   const policy = policyFor('hold');
@@ -168,6 +79,12 @@ describe.each(OF_A_SOURCE)('a source, %s', (_name, kind, reason) => {
       whenLost: { after: '5s', over: '10s', rate: 300, inFlight: 60 },
     });
     expect(play(low, kind, 30).slice(5).some(raised)).toBe(false);
+    const mixed = policyFor('glide', {
+      whenLost: { after: '5s', over: '10s', rate: 300, inFlight: 4 },
+    });
+    const both = play(mixed, kind, 30).slice(5);
+    expect(both.some(raised)).toBe(false);
+    expect(both.at(-1)!.decision.inFlightMax).toBe(4);
   });
 
   test('ignore: the other signals decide, up and down', () => {
@@ -229,6 +146,20 @@ describe.each(OF_SERVICES)('services, %s', (_name, kind, reason) => {
     expect(ticks.some(raised) || ticks.some(tripped)).toBe(false);
     expect(ticks.at(-1)!.decision).toMatchObject({ rate: 50, inFlightMax: 12 });
   });
+});
+
+test('a source that is ten minutes behind is stale, also when each reading is newer than the last', () => {
+  const policy = policyFor('hold');
+  let seen = createEstimateState();
+  for (let tick = 0; tick < 5; tick++) {
+    const atMs = START_MS + tick * 1000;
+    const readings = readingsOf(atMs, room(atMs), { dbWait: value(0, atMs - 600_000) });
+    const next = estimate(policy, seen, readings, 1000);
+    seen = next.state;
+    expect(next.estimates.signals.dbWait).toEqual({
+      ...{ value: null, fresh: false, ageMs: 0, count: 0, reason: 'stale' },
+    });
+  }
 });
 
 describe('thin', () => {
