@@ -1,5 +1,5 @@
 /** How long a change of the limit takes to show in the signal, and how much it does, seen from changes made anyway. Stage: tune. */
-import { boundsOf, clamp } from '../decide/bounds.js';
+import { clamp } from '../decide/bounds.js';
 import { overloadOf } from '../decide/overload.js';
 import type { LawMemory, LoopMemory, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
@@ -61,7 +61,8 @@ export function observeLoop(
 ): LoopMemory | undefined {
   // What is only would-be changes no answer.
   if (sample.inForce.mode !== 'auto') return undefined;
-  const rateOnly = law.rateOnly === 1 || boundsOf(policy).inFlight === null ? 1 : 0;
+  const noCap = policy.limiter.inFlightMax === undefined && policy.bounds?.inFlight === undefined;
+  const rateOnly = law.rateOnly === 1 || noCap ? 1 : 0;
   const known = before !== undefined && before.rateOnly === rateOnly ? before : noLoop(rateOnly);
   const { target } = sample.inForce;
   const limit = rateOnly === 1 ? target.rate : target.inFlightMax;

@@ -1,14 +1,17 @@
 /** Cases that every law must stand, each in both forms: the whole turn, with what it does in force at the next tick. */
 import { describe, expect, test } from 'vitest';
+import type { Reading, TelemetryReading } from '../../src/sense/readings.js';
 import {
   createDecideState,
+  createEstimateState,
   type Decision,
+  estimate,
   type Policy,
   parsePolicy,
   type Sample,
   turn,
 } from '../../src/testing.js';
-import { policyOf, type SampleParts, sampleOf } from '../sim/fixtures.js';
+import { policyOf, readingsOf, type SampleParts, sampleOf, telemetryOf } from '../sim/fixtures.js';
 import { normalFrom } from '../support/synthetic-loop.js';
 
 const p95 = (value: number, more: object = {}) => ({
@@ -153,6 +156,38 @@ describe.each(LAWS)('%s', (_name, policy, mostAnHour) => {
 });
 
 describe('C64: statistics of nothing, of what is no number, and of a rank that is none', () => {
+  const hostile: [string, object, object][] = [
+    ['nothing at all', { ok: 0, latency: {}, latencySumMs: 0 }, {}],
+    ['NaN', { latencySumMs: Number.NaN, latency: { 230: Number.NaN } }, {}],
+    ['texts', { ok: '10', latency: { 230: '10', 231: '9' } }, { value: '9' }],
+    ['a ready number that is none', {}, { value: Number.NaN }],
+  ];
+
+  test.each(hostile)('%s: the tick ends, without a value, and moves nothing', (_name, t, ready) => {
+    const policy = policyOf({
+      signals: {
+        p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
+        waits: { source: 'postgres', stat: 'waiting', url: 'postgres://db' },
+      },
+      objective: { p95: { below: '250ms' }, waits: { below: 5 } },
+      breaker: undefined,
+    });
+    const telemetry = { ...telemetryOf(1_000_000, { ok: 0, latency: {}, latencySumMs: 0 }), ...t };
+    const reading = { kind: 'value', value: Number.NaN, atMs: 1_000_000, count: 1, ...ready };
+    const readings = readingsOf(1_000_300, telemetry as TelemetryReading, {
+      waits: reading as Reading,
+    });
+    const { estimates } = estimate(policy, createEstimateState(), readings, 1000);
+    for (const name of ['p95', 'waits']) {
+      expect(estimates.signals[name]).toMatchObject({ value: null, fresh: false });
+      expect(estimates.signals[name]!.reason).toBeDefined();
+    }
+    const sample = { ...sampleOf(), ...estimates };
+    const { decision } = turn(policy, createDecideState(policy), sample);
+    expect(decision.change).toBe(false);
+    expect(JSON.stringify(decision)).not.toMatch(/NaN|null/);
+  });
+
   test.each([95, Number.NaN, 0, 1, -0.5, '0.95', 'p95'])(
     'a quantile of %s is refused by name',
     (of) => {

@@ -62,6 +62,9 @@ const FORMS: [string, Policy][] = [
       bounds: { rate: { min: 20, max: 400 } },
     }),
   ],
+  ['aimd', policyOf({ control: { law: 'aimd' } })],
+  ['pi', policyOf({ control: { law: 'pi' } })],
+  ['step', policyOf({ control: { law: 'step' } })],
 ];
 
 describe.each(FORMS)('C61: %s', (_name, policy) => {
