@@ -1,7 +1,8 @@
 /** One GET that trusts nobody: bounded in time, bytes and redirects, and its secrets stay with their origin. Stage: sense. */
 import { readFileSync } from 'node:fs';
-import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
+import { get as httpGet, type IncomingMessage } from 'node:http';
+import { get as httpsGet } from 'node:https';
+import { type AgentLease, leaseAgent } from './http-agents.js';
 import type { MissingReason } from './readings.js';
 
 /** Where to ask, with all references to the environment resolved. */
@@ -49,23 +50,22 @@ export function createHttpClient(
 ): HttpClient {
   const { headers, tls } = target;
   const secure = target.url.protocol === 'https:';
-  let agent: HttpAgent | HttpsAgent | undefined;
+  let lease: AgentLease | undefined;
 
-  function connectBy(): HttpAgent | HttpsAgent {
-    const common = { keepAlive: options.reuse, maxSockets: 4, maxFreeSockets: 1 };
-    if (!secure) return new HttpAgent(common);
-    const files = Object.entries(tls).map(([name, path]) => [name, pem(name, path)]);
-    return new HttpsAgent({ ...common, ...Object.fromEntries(files) });
-  }
+  const files = (): Record<string, Buffer> | null =>
+    secure
+      ? Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, pem(name, path)]))
+      : null;
+  const kept = () => leaseAgent(JSON.stringify([secure, tls]), files);
 
   async function once(url: URL, over: AbortSignal): Promise<IncomingMessage> {
-    agent ??= connectBy();
-    const by = agent;
+    if (options.reuse) lease ??= kept();
+    const by = lease === undefined ? { agent: false as const, ...files() } : { agent: lease.agent };
     return new Promise((ok, no) => {
       const request = (secure ? httpsGet : httpGet)(
         url,
         {
-          agent: by,
+          ...by,
           signal: over,
           headers: {
             ...headers,
@@ -114,14 +114,17 @@ export function createHttpClient(
           serverMs: Number.isFinite(dated) ? dated : null,
         };
       } catch (error) {
-        const fault = error instanceof HttpFault ? error : explained(error);
-        // A certificate may have been renewed: the next look reads the files again.
-        if (secure && fault instanceof HttpFault) agent = undefined;
-        throw fault;
+        if (isOfCertificates(error)) {
+          // One may have been renewed: the next look reads the files again. What is under way beside goes on.
+          lease?.retire();
+          lease = undefined;
+        }
+        throw error instanceof HttpFault ? error : explained(error);
       }
     },
     close() {
-      agent?.destroy();
+      lease?.release();
+      lease = undefined;
     },
   };
 }
@@ -170,9 +173,13 @@ function pem(name: string, path: string): Buffer {
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|ERR_TLS|ALTNAME/;
 
+function isOfCertificates(error: unknown): boolean {
+  return CERTIFICATE.test(String((error as { code?: unknown }).code ?? ''));
+}
+
 function explained(error: unknown): unknown {
   const { code = '', message = '' } = error as { code?: string; message?: string };
-  if (CERTIFICATE.test(code)) {
+  if (isOfCertificates(error)) {
     return new HttpFault(
       'error',
       `its certificate is not accepted (${code}). If it is signed by your own authority, give tls: { ca: '/path/to/ca.pem' }.`,

@@ -48,9 +48,10 @@ const secret = {
 };
 
 const KINDS = {
-  prometheus: (deadlineMs: number) =>
-    prometheus('sum(x)', { url: server.url, ...secret, deadlineMs }),
-  scrape: (deadlineMs: number) => scrape.gauge(server.url, 'x', { ...secret, deadlineMs }),
+  prometheus: (deadlineMs: number, query = 'sum(x)') =>
+    prometheus(query, { url: server.url, ...secret, deadlineMs }),
+  scrape: (deadlineMs: number, _query?: string) =>
+    scrape.gauge(server.url, 'x', { ...secret, deadlineMs }),
 } as const;
 
 /** What each of them takes for a good answer, and says 7 of. */
@@ -63,9 +64,12 @@ const GOOD = {
   scrape: () => '# TYPE x gauge\nx 7\n',
 };
 
-function source(kind: keyof typeof KINDS, deadlineMs = 1000) {
+function source(kind: keyof typeof KINDS, deadlineMs = 1000, query?: string) {
   const limiter = { name: 'checkout', rate: 1, capacity: 1 };
-  const { signals } = policySchema.parse({ limiter, signals: { s: KINDS[kind](deadlineMs) } });
+  const { signals } = policySchema.parse({
+    limiter,
+    signals: { s: KINDS[kind](deadlineMs, query) },
+  });
   const signal = signals.s as SourcedSignal;
   const env = { TOKEN, API_KEY: 'key-hunter2' };
   const made = createSource(signal, { env, clock: systemClock, log });
@@ -160,6 +164,18 @@ test.each([
   const seen = (await source('prometheus')()) as Missing;
   expect(seen.kind).toBe('missing');
   expect(seen.detail).toMatch(detail);
+});
+
+test('a hundred queries share a few connections, and keep them from look to look', async () => {
+  server.body = GOOD.prometheus();
+  const before = server.connections;
+  const looks = Array.from({ length: 100 }, (_, i) => source('prometheus', 1000, `sum(x${i})`));
+  for (let round = 0; round < 2; round++) {
+    const seen = await Promise.all(looks.map((look) => look()));
+    expect(new Set(seen.map(({ kind }) => kind))).toContain('value');
+  }
+  expect(server.connections - before).toBeLessThanOrEqual(32);
+  expect(server.seen.length).toBeGreaterThan(100);
 });
 
 test('an answer that warns of not being whole is no answer', async () => {

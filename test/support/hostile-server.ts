@@ -27,6 +27,8 @@ export interface HostileServer {
   body: string;
   contentType: string;
   readonly seen: { path: string; headers: IncomingHttpHeaders }[];
+  /** Connections that were made so far. */
+  connections: number;
   close(): void;
 }
 
@@ -34,7 +36,7 @@ const CHUNK = Buffer.alloc(4_000_000, 'x 1\n');
 
 export async function startHostile(elsewhere = 'http://127.0.0.1:1/'): Promise<HostileServer> {
   const seen: HostileServer['seen'] = [];
-  const self = { mode: 'none' as Hostility, body: '', contentType: 'text/plain' };
+  const self = { mode: 'none' as Hostility, body: '', contentType: 'text/plain', connections: 0 };
 
   function answer(path: string, response: ServerResponse): void {
     response.on('error', () => {});
@@ -91,6 +93,9 @@ export async function startHostile(elsewhere = 'http://127.0.0.1:1/'): Promise<H
   const server = createServer((request, response) => {
     seen.push({ path: request.url ?? '', headers: request.headers });
     answer(request.url ?? '', response);
+  });
+  server.on('connection', () => {
+    self.connections += 1;
   });
   await new Promise<void>((ok) => server.listen(0, '127.0.0.1', ok));
   return Object.assign(self, {
