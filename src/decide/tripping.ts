@@ -101,6 +101,9 @@ function badWord(signal: Trip['signal']): string {
       return 'timeouts';
     case 'slowRatio':
       return `slower than ${num(signal.over)} ms`;
+    case 'errors':
+    case 'errorRatio':
+      return signal.code === undefined ? 'failures' : `failures (${signal.code})`;
     default:
       return 'failures';
   }

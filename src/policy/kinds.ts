@@ -69,8 +69,11 @@ export const KIND_WORDS: Record<SignalKind, string> = {
   perSecond: 'a number per second: write a plain number',
 };
 
-/** How fast, and how many, answers come is the law's business: no breaker opens on it. */
-const FOR_LAWS = ['latency', 'goodput', 'inFlight'] as const satisfies Signal['stat'][];
+/** How fast and how many come is the law's business, and what is denied its own doing: no breaker opens on it. */
+const FOR_LAWS = [
+  ...(['latency', 'goodput', 'inFlight'] as const),
+  ...(['offered', 'admitted', 'deniedRatio'] as const),
+] satisfies Signal['stat'][];
 
 /** Stats that a breaker may watch. */
 export type TrippingStat = Exclude<Signal['stat'], (typeof FOR_LAWS)[number]>;

@@ -92,7 +92,7 @@ test('each level of the first example opens it, in the words of the guide', () =
     opens(policy, {}, 40),
   ].map((decision) => decision?.sentence);
   expect(seen[0]).toMatch(/^70 failures of 100 answers in 2 s; open for 5 s/);
-  expect(seen[1]).toMatch(/^102 failures of \d+ answers in 60 s/);
+  expect(seen[1]).toMatch(/^102 failures \(SYSTEMERROR\) of \d+ answers in 60 s/);
   expect(seen[2]).toMatch(/^(10 failures of 10 answers in 10 s|21 failures in a row)/);
   expect(GUIDE).toContain(`    ${seen[3]}\n`);
   expect(seen[4]).toMatch(/^210 slower than 2000 ms of 300 answers in 5 s/);

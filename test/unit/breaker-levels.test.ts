@@ -151,6 +151,24 @@ test('C60: a share of one upstream counts its answers alone, and none is no evid
   expect([second, decision.why]).toEqual([0, '20 failures of 22 answers in 2 s; open for 5 s']);
 });
 
+test('a share of one code counts failures with that code among all answers', () => {
+  const policy = breaking(
+    { system: { source: 'telemetry', stat: 'errorRatio', code: 'SYSTEMERROR' } },
+    { on: 'system', above: '20%' },
+  );
+  const of = (failed: number, system: number): Second => {
+    const codes = { SYSTEMERROR: system };
+    const ok = 100 - failed;
+    return { ok, failed, codes, generation: { id: 0, ok, failed, codes } };
+  };
+  expect(play(policy, many(60, of(60, 15))).second).toBeNull();
+  const { second, decision } = play(policy, many(60, of(60, 40)));
+  expect([second, decision.why]).toEqual([
+    0,
+    '40 failures (SYSTEMERROR) of 100 answers in 2 s; open for 5 s',
+  ]);
+});
+
 describe('database waits', () => {
   const policy = breaking(
     { waits: { source: 'postgres', stat: 'waiting', url: 'postgres://db/shop' } },
@@ -212,7 +230,7 @@ describe('several levels', () => {
     expect(play(policy, many(60, system(500, 1))).second).toBeNull();
     const counted = play(policy, many(120, system(500, 2)));
     expect([counted.decision.state, counted.second]).toEqual(['open', 50]);
-    expect(counted.decision.why).toMatch(/^102 failures of 25602 answers in 60 s/);
+    expect(counted.decision.why).toMatch(/^102 failures \(SYSTEMERROR\) of 25602 answers in 60 s/);
     expect(play(policy, many(9, { ok: 0, failed: 4 })).decision.why).toMatch(
       /^12 failures of 12 answers/,
     );

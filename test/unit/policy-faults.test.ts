@@ -275,6 +275,10 @@ test('several levels: each is checked as if it stood alone, and none shares its 
   expect(only(or({ on: 'row', above: 20 }, { on: 'p95', above: '2s' }))).toMatch(
     /^breaker\.or\.1\.on names "p95", which is not of failures.*For slow answers: telemetry\.slowRatio\(\)\.$/,
   );
+  const denied = { source: 'telemetry', stat: 'deniedRatio' };
+  expect(
+    only({ limiter: LIMITER, signals: { denied }, breaker: { on: 'denied', above: '50%' } }),
+  ).toMatch(/^breaker\.on names "denied", which is not of failures/);
   expect(only(or({ on: 'slow', above: 3 }))).toMatch(
     /^breaker\.or\.0\.above is 3, but signal "slow" is a ratio/,
   );
