@@ -200,16 +200,8 @@ export type ParamChange = Partial<
 
 const COUNTS: readonly ParamField[] = ['epoch', 'revision', 'generation', 'fence'];
 const NOT_BELOW_ZERO: readonly string[] = [
-  'rate',
-  'capacity',
-  'inFlightMax',
-  'subjectCapacity',
-  'policyRate',
-  'probeRate',
-  'safeRate',
-  'safeInFlight',
-  'lostAfterMs',
-  'lostOverMs',
+  ...['rate', 'capacity', 'inFlightMax', 'subjectCapacity', 'policyRate', 'probeRate'],
+  ...['safeRate', 'safeInFlight', 'lostAfterMs', 'lostOverMs'],
 ];
 const WORDS: Partial<Record<ParamField, readonly string[]>> = {
   mode: ['off', 'shadow', 'recommend', 'auto'] satisfies Mode[],

@@ -15,7 +15,7 @@ import { startCluster, type TestCluster } from '../support/redis-cluster.js';
 import { startSentinel, type TestSentinel } from '../support/redis-sentinel.js';
 
 // Elections take seconds.
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000 });
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
 const QUICK = "onFailover: { factor: 0.4, for: '1500ms' }, reload: 'auto',";
@@ -34,11 +34,13 @@ afterEach(async () => {
   sentinel = cluster = setup = null;
 });
 
-async function lead(url: string): Promise<TestDaemon> {
+async function lead(url: string, redis: RedisClient): Promise<TestDaemon> {
   setup = daemonSetup(url);
   setup.write('checkout.ts', POLICY);
-  const daemon = setup.start({ FLYBALL_REDIS_WAIT_MS: '20000' });
-  await daemon.line('lease_taken');
+  // Long enough that a busy machine does not cost it the lease.
+  const env = { FLYBALL_LEASE_MS: '3000', FLYBALL_TICK_MS: '200', FLYBALL_REDIS_WAIT_MS: '60000' };
+  const daemon = setup.start(env);
+  await until('it leads', async () => (await redis.exists(keys.lease)) === 1, 120_000);
   return daemon;
 }
 
@@ -60,7 +62,7 @@ async function seenByDaemon(redis: RedisClient): Promise<void> {
 test('Sentinel: a promoted replica that has all: a new epoch, a lower rate for its time, then back', async () => {
   sentinel = await startSentinel();
   const from = await sentinel.master();
-  const daemon = await lead(sentinel.url);
+  const daemon = await lead(sentinel.url, from.client());
   await seenByDaemon(from.client());
   const before = (await readParams(from.client(), address)).params!;
   // Replicated before it dies: nothing is lost.
@@ -84,8 +86,8 @@ test('Sentinel: a promoted replica that has all: a new epoch, a lower rate for i
 test('Sentinel: a replica that lags: the pin that it never got is in force again, and the entry says so', async () => {
   sentinel = await startSentinel();
   const from = await sentinel.master();
-  await lead(sentinel.url);
   const old = from.client();
+  await lead(sentinel.url, old);
   await seenByDaemon(old);
   await old.call('WAIT', 1, 5000);
   await sentinel.cutReplication();
@@ -121,7 +123,7 @@ test('Sentinel: a replica that lags: the pin that it never got is in force again
 test('Cluster: a failover of the node that holds the limiter is noticed; a slot that moves is none', async () => {
   cluster = await startCluster({ masters: 3, replicas: 3 });
   const redis = cluster.client({ redisOptions: { maxRetriesPerRequest: 3 } });
-  const daemon = await lead(cluster.url);
+  const daemon = await lead(cluster.url, redis);
   await seenByDaemon(redis);
   const owner = await cluster.ownerOf(keys.params);
   const to = cluster.masters.find((master) => master.id !== owner.id)!;

@@ -103,7 +103,8 @@ describe('the fleet’s budget', () => {
     } as SampleParts);
     const { decision } = await turnWithin(spend, fixed, createDecideState(fixed), above);
     expect(decision.rate).toBe(100);
-    expect(asked).toEqual([0.125]);
+    // The larger of the two factors: the cap stays.
+    expect(asked).toEqual([1]);
     // What was refused is in the sample, so that the decision can be explained from its entry.
     expect(above.raisesWait).toBe(true);
     expect(turn(fixed, createDecideState(fixed), above).decision).toEqual(decision);
