@@ -6,7 +6,13 @@ import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { createLimiter } from '../../src/index.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
+import {
+  type DaemonSetup,
+  daemonSetup,
+  namesThatLead,
+  policyText,
+  until,
+} from '../support/daemon.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 vi.setConfig({ testTimeout: 180_000 });
@@ -68,7 +74,10 @@ const rates = async () => {
 
 test('the sum keeps to what the downstream leaves, while the rates follow the need from one to the other', async () => {
   for (const [i, name] of NAMES.entries()) setups[i]!.write(`${name}.ts`, policy(name));
-  await Promise.all(setups.map((setup) => setup.start().line('lease_taken')));
+  const names = namesThatLead(NAMES);
+  await Promise.all(
+    setups.map((setup, i) => setup.start({ FLYBALL_NAME: names[i] }).line('lease_taken')),
+  );
   const load = { orders: 220, refunds: 5 };
   for (const name of NAMES) traffic(name, () => load[name]);
   let most = 0;

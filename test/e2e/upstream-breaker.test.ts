@@ -5,7 +5,13 @@ import { readEntries, type StoredEntry, verifyAudit } from '../../src/actuate/au
 import { explainEntry } from '../../src/actuate/explain.js';
 import { createLimiter } from '../../src/index.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
+import {
+  type DaemonSetup,
+  daemonSetup,
+  namesThatLead,
+  policyText,
+  until,
+} from '../support/daemon.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 vi.setConfig({ testTimeout: 180_000 });
@@ -71,7 +77,10 @@ const atMs = (entry: StoredEntry) => Number.parseInt(entry.id, 10);
 
 test('a trip of one opens both within a second, each with an entry that names the upstream; both come back', async () => {
   for (const [i, name] of NAMES.entries()) setups[i]!.write(`${name}.ts`, policy(name));
-  await Promise.all(setups.map((setup) => setup.start().line('lease_taken')));
+  const names = namesThatLead(NAMES);
+  await Promise.all(
+    setups.map((setup, i) => setup.start({ FLYBALL_NAME: names[i] }).line('lease_taken')),
+  );
   const failing = { pay: false, refund: false };
   for (const name of NAMES) traffic(name, () => failing[name]);
   await until('both tell', async () => (await redis.hlen(hash)) === 2);

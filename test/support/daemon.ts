@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ranked } from '../../src/daemon/rendezvous.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -123,6 +124,14 @@ function startDaemon(
     },
   };
   return daemon;
+}
+
+/** Names for as many daemons as limiters, by which each leads its own: the fleet spreads them by name. */
+export function namesThatLead(limiters: readonly string[]): string[] {
+  for (let attempt = 0; ; attempt++) {
+    const names = limiters.map((_, i) => `d${attempt}-${i}`);
+    if (limiters.every((limiter, i) => ranked(limiter, names)[0] === names[i])) return names;
+  }
 }
 
 /** Polls until `look` gives something; fails after `deadlineMs` with what was waited for. */
