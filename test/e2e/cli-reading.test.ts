@@ -166,6 +166,19 @@ describe('status', () => {
     });
   });
 
+  test('what the law has learnt of its loop, and that defaults hold while it is too little', async () => {
+    const tell = (terms: object) =>
+      redis.set(keys.status, JSON.stringify({ law: 'adaptive@4', decision: { terms } }));
+    await tell({ loopTrust: 0, loopChanges: 2 });
+    expect((await run('status checkout')).stdout).toMatch(/loop +defaults: too few changes/);
+    await tell({ loopTrust: 1, loopChanges: 20, loopDeadMs: 1445, loopGain: 0.8, loopFit: 0.6 });
+    const shown = (await run('status checkout')).stdout.replace(/\s+/g, ' ');
+    expect(shown).toContain('loop a change shows after 1.4 s, 10 % more limit is 8 % more signal');
+    const [view] = parse((await run('status checkout --json')).stdout).limiters;
+    expect(view.loop).toMatchObject({ deadMs: 1445, gain: 0.8, fit: 0.6, changes: 20, trust: 1 });
+    expect(view.loop.follows).toEqual({ cut: 1, raise: 1, headroom: 1 });
+  });
+
   test('a limiter whose autopilot is gone is shown gliding, with the values of the glide', async () => {
     await redis.hset(keys.params, { rate: 300, validUntil: Date.now() - 75_000 });
     const shown = await run('status checkout');
