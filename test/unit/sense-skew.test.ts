@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { skewFinding } from '../../src/cli/doctor-redis.js';
 import { manualClock } from '../../src/clock.js';
 import { apart, measureSkew, skewOf, skewVerdict } from '../../src/sense/skew.js';
 
@@ -72,4 +73,18 @@ test('a skew reads as a person says it', () => {
   expect(apart(-1500, "this machine's")).toBe("1.5 s behind this machine's");
   expect(apart(3 * 3_600_000, 'ours')).toBe('3 h ahead of ours');
   expect(apart(12, 'ours')).toBe('12 ms ahead of ours');
+});
+
+test('doctor says the same as run: a warning from a second on, a failure where run would refuse', () => {
+  const status = (skewMs: number) => skewFinding({ skewMs, boundMs: 1 });
+  expect(status(20)).toEqual({
+    check: 'clock',
+    status: 'ok',
+    message: "Redis's clock is 20 ms ahead of this machine's",
+  });
+  expect(status(-40_000)).toMatchObject({ status: 'warn', mend: expect.stringContaining('NTP') });
+  expect(status(400_000)).toMatchObject({
+    status: 'fail',
+    message: expect.stringContaining('flyball run refuses to start here'),
+  });
 });
