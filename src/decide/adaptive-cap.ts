@@ -5,6 +5,7 @@ import { boundsOf, clamp } from './bounds.js';
 import type { LimiterNumbers } from './breaker-types.js';
 import { afterCut, type Episode, judge, NO_EPISODE, ownAim, relieve } from './futile.js';
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
+import { expectedSlope, type Leisure, leisureOf, shownBy } from './leisure.js';
 import { type Overload, overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
 import { addPoint, agePoints, responseSlope } from './response.js';
@@ -19,13 +20,15 @@ import type { LawMemory, Sample } from './types.js';
  *                  1 − s above `firm`, at least graveEffect above `grave`, and 0 below `grave` once cuts have
  *                  proved futile
  *   over < −calmUp a cap that binds grows by exp(growPower · seconds · −over · 2s); one that does not bind stands at
- *                  least at idleRoom · N; nothing is learnt from idleness
+ *                  least at idleRoom · N; nothing is learnt from idleness; calmUp shrinks as the aim rises
  *   else           nothing moves
  *   rate           a ceiling of rateRoom · verified good throughput: falls with a cut, rises when it binds
  *
- * Below the knee (s → 1) the aim rises toward aimMost: there, more in flight costs no latency. After a cut only
- * answers of requests admitted since then are evidence. Reached by trial on simulated services; the feasibility
- * rule is that of windowed concurrency limits, with the SLO in the place of a baseline latency, which drifts.
+ * Below the knee (s → 1) the aim rises toward aimMost: there, more in flight costs no latency. Before the cap has been
+ * tried, s is what response time lets expect (leisure.ts): the mean tells a queue from a noisy quantile. After a cut
+ * only answers of requests admitted since then are evidence. Reached by trial on simulated services; the feasibility
+ * rule is that of windowed concurrency limits, with the SLO in the place of a baseline latency, which drifts
+ * and is no more than an expectation here.
  */
 export const TUNING = {
   aim: 0.72,
@@ -35,6 +38,8 @@ export const TUNING = {
   /** Above the aim by this much a cut, below it by this much a raise: a cut costs more than a raise that waits. */
   calm: 0.2,
   calmUp: 0.15,
+  /** Share of `calmUp` that is left out where the aim has risen: a raise costs little response time there. */
+  nearer: 0.5,
   /** So many roots of what is under way a cap that did not bind keeps above it. */
   spread: 2,
   cutPower: 0.7,
@@ -62,6 +67,9 @@ interface Evidence {
   verified: number;
   points: number[];
   slope: number;
+  leisure: Leisure;
+  /** How far the aim has risen, 0 … 1. */
+  lift: number;
   effect: number;
   /** The answers seen are of requests admitted after the last cut. */
   drained: boolean;
@@ -91,7 +99,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP)
 
   if (!overload.fresh || !sample.traffic.fresh) reason = 'no_evidence';
   else if (over > TUNING.calm && seen.drained) {
-    episode = judge(episode, inForce, overload.z, sample.traffic.okRate);
+    episode = judge(episode, inForce, overload.z, sample.traffic.okRate, seen.slope);
     // However futile: far above the setpoint something must give, for a collapse too looks like that.
     const grave = overload.z > Math.log(TUNING.grave);
     const effect = episode.futile === 1 && !grave ? 0 : seen.effect;
@@ -108,7 +116,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP)
       episode = afterCut(episode, seen.sinceCutMs, inForce, overload.z, sample.traffic.okRate);
       sinceCutMs = 0;
     }
-  } else if (over < -TUNING.calmUp) {
+  } else if (over < -TUNING.calmUp * (1 - TUNING.nearer * seen.lift)) {
     if (episode.futile === 0) episode = NO_EPISODE;
     const raised = raise(seen, sample, rate, loop);
     cap = clamp(raised.inFlightMax, range.min, range.max);
@@ -124,6 +132,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP)
       verified: seen.verified,
       points: seen.points,
       reliefMs,
+      ...seen.leisure,
       ...episode,
     },
     rate,
@@ -138,6 +147,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP)
       cap,
       observed: seen.observed,
       slope: seen.slope,
+      ...seen.leisure,
       effect: seen.effect,
       futile: episode.futile,
       verified: seen.verified,
@@ -193,7 +203,9 @@ function evidence(
     const at = clamp(observed, 0.7 * inForce, inForce);
     points = addPoint(points, at, traffic.okRate, traffic.answers);
   }
-  const slope = responseSlope(points, inForce, traffic.answers);
+  const quiet = leisureOf(before, sample, capBinds);
+  const slope = responseSlope(points, inForce, traffic.answers, expectedSlope(quiet));
+  const leisure = capBinds && traffic.fresh ? shownBy(slope, quiet, sample.dtMs) : quiet;
   const lift = clamp((slope - TUNING.liftFrom) / (1 - TUNING.liftFrom), 0, 1);
   const aim = TUNING.aim ** loop.headroom;
   const { episode, reliefMs } = relieve(before, overload, aim, sample.dtMs);
@@ -212,6 +224,8 @@ function evidence(
     verified,
     points,
     slope,
+    leisure,
+    lift,
     effect,
     drained,
     capBinds,

@@ -6,7 +6,7 @@ import type { LawMemory } from './types.js';
 /**
  * An episode begins with a cut (in force N₀, overload z₀, throughput X₀). If the cap has come down to `judgeAt` · N₀,
  * yet z has hardly fallen while X fell with the cap, then response time does not answer to the cap: no further
- * cut until it has become clearly worse, or the overload is over.
+ * cut until it has become clearly worse, throughput no longer answers to the cap (`flat`), or the overload is over.
  */
 export const FUTILE = {
   judgeAt: 0.7,
@@ -14,6 +14,8 @@ export const FUTILE = {
   helped: 0.15,
   /** Least slope d ln X ÷ d ln N of a futile cut. */
   slope: 0.5,
+  /** Slope below which requests wait for each other after all: cuts are worth trying anew. */
+  flat: 0.2,
   /** Rise of z from which on cutting starts anew. */
   worse: 0.2,
   /** Cuts further apart are not of one episode. */
@@ -66,8 +68,15 @@ export function ownAim(episode: Episode, aim: number, most: number): number {
 }
 
 /** Judges the episode by what is seen now, under `cap`; a fresh one when it has become clearly worse. */
-export function judge(episode: Episode, cap: number, z: number, throughput: number): Episode {
+export function judge(
+  episode: Episode,
+  cap: number,
+  z: number,
+  throughput: number,
+  slope = 1,
+): Episode {
   if (episode.refCap === 0) return episode;
+  if (episode.futile === 1 && slope < FUTILE.flat) return NO_EPISODE;
   if (episode.futile === 1) return z > episode.refZ + FUTILE.worse ? NO_EPISODE : episode;
   // What helped is the new point to judge from: of a cut too deep only the last part was futile.
   if (z < episode.refZ - FUTILE.helped)

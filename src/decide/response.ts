@@ -2,7 +2,8 @@
 
 /**
  * Slope s = d ln X ÷ d ln N over the recent operating points near the cap in force (X good answers a second, N the
- * cap while it bound), by weighted least squares toward a neutral prior.
+ * cap while it bound), by weighted least squares toward what response time lets expect (a neutral half
+ * when nothing is known).
  *
  *   s ≈ 1   below the knee: every slot earns its share. A cut loses throughput and shortens no queue.
  *   s ≈ 0   past the knee: more in flight only waits longer. A cut is free.
@@ -79,8 +80,13 @@ function changed(stepN: number, stepX: number, answers: number): boolean {
   return Math.sign(stepN) * stepX > RESPONSE.steepest * Math.abs(stepN) + noise;
 }
 
-export function responseSlope(points: Points, inFlight: number, answers = 250): number {
-  const { prior, nearby, forgetMs } = RESPONSE;
+export function responseSlope(
+  points: Points,
+  inFlight: number,
+  answers = 250,
+  prior = RESPONSE.prior,
+): number {
+  const { nearby, forgetMs } = RESPONSE;
   const priorWeight = RESPONSE.priorWeight / Math.max(1, answers);
   const at = Math.log(Math.max(inFlight, 1e-6));
   // One pass: sums about the cap in force and the first throughput, so that nothing cancels.
