@@ -6,6 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { benchmarkPicture } from './benchmark-picture.mjs';
 import { lawFigures } from './law-figures.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -57,6 +58,7 @@ if (process.argv.includes('--figures')) {
   scenario('database-at-half-speed', HALF, ['Good answers', 'Response time', 'In flight']);
   outage();
   rateOrCap();
+  save('benchmark', benchmarkPicture(ROOT));
 }
 
 async function load(path) {
@@ -66,7 +68,11 @@ async function load(path) {
 }
 
 function write(name, picture) {
-  writeFileSync(join(FOLDER, `control-${name}.svg`), pictureSvg(picture));
+  save(name, pictureSvg(picture));
+}
+
+function save(name, svg) {
+  writeFileSync(join(FOLDER, `control-${name}.svg`), svg);
   process.stdout.write(`docs/images/control-${name}.svg\n`);
 }
 

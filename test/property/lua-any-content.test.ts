@@ -79,6 +79,7 @@ interface Harm {
   standing: string | Buffer;
   scores: number[];
   cost: string;
+  owed: Record<string, number>;
 }
 const harm: fc.Arbitrary<Harm> = fc.record({
   algorithm: fc.constantFrom(...ALGORITHMS),
@@ -106,7 +107,7 @@ const harm: fc.Arbitrary<Harm> = fc.record({
   scores: fc.array(score, { maxLength: 4 }),
   owed: fc.dictionary(
     fc.constantFrom('!t', '!u', '!s', '!o', '!', '#', SUBJECT, 'x'),
-    fc.oneof(score, fc.constantFrom(-T0 - 3e7, -T0 - 3e7, -1, -8, 3, 9).map(String)),
+    fc.oneof(score, fc.constantFrom(-T0 - 3e7, -T0 - 3e7, -1, -8, 3, 9)),
   ),
   cost: fc.constant('1'),
 });
