@@ -20,8 +20,8 @@ export const LOOP = {
   /** A smaller step of ln limit is no change to learn from. */
   change: 0.03,
   /** Time constant of the slow means, in ms and at least so many intervals. */
-  slowMs: 20_000,
-  slowIntervals: 6,
+  slowMs: 6_000,
+  slowIntervals: 3,
   /** Forgetting: by samples taken in, and by time. */
   samples: 240,
   forgetMs: 1_800_000,

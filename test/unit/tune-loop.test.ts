@@ -21,7 +21,7 @@ import {
   tuningOf,
 } from '../../src/tune/loop-fit.js';
 import { policyOf, sampleOf } from '../sim/fixtures.js';
-import { type Synthetic, watch } from '../support/synthetic-loop.js';
+import { normalFrom, type Synthetic, watch } from '../support/synthetic-loop.js';
 
 const usual: Synthetic = { deadMs: 1500, gain: 0.8, noise: 0.05, everyMs: 1000, seconds: 600 };
 const fitOf = (loop: Partial<Synthetic>) => fitLoop(watch({ ...usual, ...loop }));
@@ -39,7 +39,7 @@ describe('a known loop', () => {
         const fit = fitOf(loop);
         expect(Math.abs(fit.deadMs - loop.deadMs)).toBeLessThan(1000 + 0.25 * loop.deadMs);
         expect(Math.abs(fit.gain - loop.gain)).toBeLessThan(0.2 * loop.gain);
-        expect(fit.trust).toBeGreaterThan(0.9);
+        expect(fit.trust).toBeGreaterThan(0.5);
       }),
       { numRuns: 25 },
     );
@@ -169,6 +169,44 @@ describe('what follows', () => {
     expect(JSON.stringify(step(policy, JSON.parse(JSON.stringify(learnt)), sample).proposal)).toBe(
       JSON.stringify(proposal),
     );
+  });
+});
+
+describe('in a closed loop of the law itself', () => {
+  /** Half an hour on a service of gain 0.9 that answers after a second, and is disturbed by what the law does not do. */
+  function terms(disturbed: (s: number) => number): Record<string, number> {
+    const policy = policyOf();
+    const normal = normalFrom(5);
+    const caps = [24];
+    let state = createDecideState(policy);
+    let last: Record<string, number> = {};
+    for (let s = 1; s <= 1800; s++) {
+      const cap = caps.at(-1)!;
+      const felt = caps.at(-2) ?? cap;
+      const answer = 0.9 * Math.log(felt / 24) + disturbed(s) + 0.03 * normal();
+      const value = 200 * Math.exp(answer);
+      const target = { rate: 100, capacity: 50, inFlightMax: cap };
+      const sample = sampleOf({
+        signals: { p95: { value, fresh: true, ageMs: 300, count: 400 } },
+        traffic: { deniedByCap: 30, inFlight: cap, inFlightNow: cap, meanMs: value / 2 },
+        inForce: { target, sinceChangeMs: 1000 },
+      });
+      const { decision, state: next } = turn(policy, state, sample);
+      state = next;
+      last = decision.terms;
+      caps.push(decision.change ? decision.inFlightMax : cap);
+    }
+    return last;
+  }
+
+  test('a service that drifts all the time is not taken for its answer: the defaults hold', () => {
+    const drift = (s: number) => 0.5 * Math.sin(s / 40) + 0.3 * Math.sign(Math.sin(s / 97));
+    expect(terms(drift)).toMatchObject({ loopTrust: 0, loopCut: 1, loopRaise: 1, loopHeadroom: 1 });
+  });
+
+  test('nor one that jumps now and then, though the law answers each time', () => {
+    const { loopTrust } = terms((s) => 0.25 * Math.sign(Math.sin(s / 47)));
+    expect(loopTrust).toBe(0);
   });
 });
 
