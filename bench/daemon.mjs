@@ -43,6 +43,7 @@ async function sensePart(server) {
     const { stdout } = await promisify(execFile)(process.execPath, args);
     const { cpuMs, wallMs, fresh } = JSON.parse(stdout);
     const cpu = median(cpuMs);
+    const isFed = fresh >= 0.99 * LIMITERS * SIGNALS;
     return {
       tables: [
         {
@@ -56,7 +57,13 @@ async function sensePart(server) {
         },
       ],
       targets: [
-        target(`sense + estimate of ${LIMITERS} limiters, ms of one core a tick`, cpu, '<=', 250),
+        // Limiters that have nothing to read cost next to nothing.
+        target(
+          `sense + estimate of ${LIMITERS} limiters, ms of one core a tick`,
+          isFed ? cpu : Number.NaN,
+          '<=',
+          250,
+        ),
         target('signals that were fresh', fresh / (LIMITERS * SIGNALS), '>=', 0.99),
       ],
     };
