@@ -158,7 +158,7 @@ test('I6: whatever fails, in whatever order they are heard, good answers bring a
       }
       expect(fleet.states()).toEqual(['closed', 'closed', 'closed']);
     }),
-    { numRuns: 150 },
+    { numRuns: 80 },
   );
 });
 
