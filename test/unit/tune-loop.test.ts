@@ -31,12 +31,13 @@ describe('a known loop', () => {
     const loops = fc.record({
       deadMs: fc.integer({ min: 300, max: 20_000 }),
       gain: fc.double({ min: 0.3, max: 1.5, noNaN: true }),
-      noise: fc.double({ min: 0.005, max: 0.05, noNaN: true }),
+      share: fc.double({ min: 0.01, max: 0.1, noNaN: true }),
       seed: fc.integer({ min: 1, max: 1e6 }),
     });
     fc.assert(
-      fc.property(loops, (loop) => {
-        const fit = fitOf(loop);
+      fc.property(loops, ({ share, ...loop }) => {
+        // A step of the limit is 0.2: so much of what it does is lost in noise.
+        const fit = fitOf({ ...loop, noise: share * loop.gain });
         expect(Math.abs(fit.deadMs - loop.deadMs)).toBeLessThan(1000 + 0.25 * loop.deadMs);
         expect(Math.abs(fit.gain - loop.gain)).toBeLessThan(0.2 * loop.gain);
         expect(fit.trust).toBeGreaterThan(0.5);
