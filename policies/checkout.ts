@@ -27,7 +27,15 @@ export default definePolicy({
   },
   control: adaptive(),
   bounds: { rate: { min: 20, max: 400 }, inFlight: { min: 2, max: 64 } },
-  breaker: { on: 'upstream', above: 20, per: '5s', openFor: '3s', probeRate: 2 },
+  // Probes cost little here, and a minute without payments costs much: look again at least every 15 s.
+  breaker: {
+    on: 'upstream',
+    above: 20,
+    per: '5s',
+    openFor: '3s',
+    openForMax: '15s',
+    probeRate: 2,
+  },
   onRedisError: 'local',
   mode: 'auto',
 });

@@ -33,7 +33,8 @@ export function benchmarkPicture(root) {
     return `${dot(k, at + 6, 36)}<text x="${at + 16}" y="40">${title}</text>`;
   });
   const height = bottom + 30;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Scores by scenario">
+  const named = 'role="img" aria-label="Scores by scenario"';
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" ${named}>
 <title>Scores by scenario: 1 is the better of the best constant rate and cap</title>
 <style>${STYLE}</style>
 <rect class="ground" x=".5" y=".5" width="${WIDTH - 1}" height="${height - 1}" rx="8"/>
