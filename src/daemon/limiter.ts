@@ -5,7 +5,7 @@ import { createLease } from '../actuate/lease.js';
 import { createEstimateState, type EstimateState, estimate } from '../estimate/estimate.js';
 import type { Params } from '../redis/params.js';
 import { isOlder } from '../redis/write-order.js';
-import { reportInForce } from '../report/tick-metrics.js';
+import { reportInForce, reportLease } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
 import { readAdopted } from './adopted.js';
 import { logAdoption } from './adoption-log.js';
@@ -42,10 +42,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
     try {
       await turnOnce(startMs);
     } finally {
-      metrics.leaseHeld.set({ limiter }, lease.token === null ? 0 : 1);
-      metrics.fence.set({ limiter }, lease.token ?? 0);
-      // An autoscaler must not follow what this daemon no longer sees.
-      if (lease.token === null) metrics.demandRatio.remove({ limiter });
+      reportLease(metrics, limiter, lease.token);
       metrics.tickDuration.observe({ limiter }, (clock.monotonicMs() - startMs) / 1000);
     }
   }

@@ -11,6 +11,7 @@ import {
   resolveRedis,
 } from '../redis/connect.js';
 import { startEmbeddedRedis } from '../redis/embedded.js';
+import { gatherWrites } from '../redis/gather-writes.js';
 import type { Metrics } from '../report/metrics.js';
 import { type ClockWatch, watchClocks } from './clock-watch.js';
 import type { DaemonConfig } from './config.js';
@@ -51,6 +52,7 @@ export async function openRedis(
     target = resolveRedis({ url: config.redisUrl, dataDir, env });
   }
   const redis = connect({ url: target.url, name: 'daemon', dataDir, env });
+  gatherWrites(redis);
   let clocks: ClockWatch;
   try {
     await awaitRedis(redis, { url: target.url, deadlineMs });

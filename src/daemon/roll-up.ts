@@ -1,5 +1,5 @@
 /** The telemetry seconds of one minute, and what its leader saw, as one row of the history. Stage: daemon. */
-import { packBins } from '../estimate/bins.js';
+import { countOf, packBins } from '../estimate/bins.js';
 import { type PackedBins, quantileOfPacked } from '../histogram.js';
 import type { HistoryRow, KneePoint } from '../redis/history-rows.js';
 import type { LimiterState } from '../redis/params.js';
@@ -91,7 +91,6 @@ function pointOf({ counts, broken }: Delta): KneePoint | null {
 }
 
 function meanOf(sumMs: number, bins: PackedBins): number | null {
-  let count = 0;
-  for (const [, n] of bins) count += n;
+  const count = countOf(bins);
   return count > 0 && sumMs > 0 ? sumMs / count : null;
 }

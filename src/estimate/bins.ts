@@ -28,9 +28,16 @@ export function packBins(bins: Bins): PackedBins {
   return packed;
 }
 
+/** Observations in bins whose value passes. */
+export function countWhere(bins: PackedBins, passes: (valueMs: number) => boolean): number {
+  let total = 0;
+  for (let i = 0; i < bins.length; i += 2) if (passes(binValue(bins[i]!))) total += bins[i + 1]!;
+  return total;
+}
+
 export function countOf(bins: PackedBins): number {
   let total = 0;
-  for (const [, count] of bins) total += count;
+  for (let i = 1; i < bins.length; i += 2) total += bins[i]!;
   return total;
 }
 
@@ -53,7 +60,9 @@ function added(frames: readonly PackedBins[]): [low: number, high: number, total
   let high = MIN_BIN;
   let total = 0;
   for (const frame of frames) {
-    for (const [bin, count] of frame) {
+    for (let i = 0; i < frame.length; i += 2) {
+      const bin = frame[i]!;
+      const count = frame[i + 1]!;
       sums[bin - MIN_BIN]! += count;
       total += count;
       if (bin < low) low = bin;
@@ -68,7 +77,7 @@ function drained(low: number, high: number): PackedBins {
   for (let bin = low; bin <= high; bin++) {
     const count = sums[bin - MIN_BIN]!;
     if (count === 0) continue;
-    packed.push([bin, count]);
+    packed.push(bin, count);
     sums[bin - MIN_BIN] = 0;
   }
   return packed;

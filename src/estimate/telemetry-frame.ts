@@ -1,8 +1,8 @@
 /** What a tick's telemetry says of one policy signal: the frame that its window takes in. Stage: estimate. */
-import { binValue, type PackedBins } from '../histogram.js';
+import type { PackedBins } from '../histogram.js';
 import type { Signal } from '../policy/schema.js';
 import type { Bins, TelemetryReading } from '../sense/readings.js';
-import { countOf, packBins } from './bins.js';
+import { countOf, countWhere, packBins } from './bins.js';
 import { soundOrNull } from './finite.js';
 import type { Frame } from './window.js';
 
@@ -97,7 +97,7 @@ function ofUpstream(upstream: string | undefined, t: TelemetryReading) {
 
 /** Answers, good or bad, that took longer: by the value of their bin, so within 1 % of the time. */
 export function slowerThan(t: TelemetryReading, overMs: number): number {
-  return packBins(t.latency).reduce((sum, [bin, n]) => (binValue(bin) > overMs ? sum + n : sum), 0);
+  return countWhere(packBins(t.latency), (ms) => ms > overMs);
 }
 
 /**
@@ -105,8 +105,7 @@ export function slowerThan(t: TelemetryReading, overMs: number): number {
  * Failures whose time is not told apart (an older SDK) count as quick ones, so that too few are called good.
  */
 function goodWithin(t: TelemetryReading, withinMs: number): number {
-  const quick = (bins: Bins) =>
-    packBins(bins).reduce((sum, [bin, n]) => (binValue(bin) <= withinMs ? sum + n : sum), 0);
+  const quick = (bins: Bins) => countWhere(packBins(bins), (ms) => ms <= withinMs);
   const failedBins = t.failedLatency ?? {};
   const untold = Math.max(0, t.failed - countOf(packBins(failedBins)));
   return Math.max(0, Math.min(t.ok, quick(t.latency) - quick(failedBins) - untold));

@@ -44,11 +44,11 @@ export function stillRunning(
     const next = i > 0 ? t.toMs - entered[i - 1]!.toMs : ageMs + spanMs;
     since += admitted;
     const left = next > oldestMs ? 0 : Math.max(0, inFlight - since - always);
-    if (older !== null && older > left) running.push([binOf(ageMs)!, older - left]);
+    if (older !== null && older > left) running.push(binOf(ageMs)!, older - left);
     older = left;
     ageMs = next;
     if (left === 0) break;
   }
-  if (older !== null && older > 0) running.push([binOf(ageMs)!, older]);
+  if (older !== null && older > 0) running.push(binOf(ageMs)!, older);
   return { entered, running };
 }

@@ -72,13 +72,17 @@ export function pooledQuantile(frames: readonly Frame[], q: number): Pooled {
 /** Requests still running that have already taken longer than `value`: answers that will be at least as slow. */
 function slowRunning(newest: Frame, value: number | null): PackedBins {
   const { running = [] } = newest;
-  return running.filter(([bin]) => binValue(bin) > (value ?? 0));
+  const slow: PackedBins = [];
+  for (let i = 0; i < running.length; i += 2) {
+    if (binValue(running[i]!) > (value ?? 0)) slow.push(running[i]!, running[i + 1]!);
+  }
+  return slow;
 }
 
 /** What was answered while the oldest of them ran: they are to be judged beside that, not beside what went before. */
 function contemporaries(frames: readonly Frame[], slow: PackedBins): Frame[] {
   const newestMs = frames[frames.length - 1]!.atMs;
-  const oldestMs = binValue(slow[slow.length - 1]![0]);
+  const oldestMs = binValue(slow[slow.length - 2]!);
   return frames.filter((frame) => newestMs - frame.atMs < oldestMs);
 }
 
@@ -121,9 +125,9 @@ export function pooledMean(frames: readonly Frame[], answers: number): Pooled {
     count += frame.count;
     sum += frame.value;
   }
-  for (const [bin, n] of slow) {
-    count += n;
-    sum += n * binValue(bin);
+  for (let i = 0; i < slow.length; i += 2) {
+    count += slow[i + 1]!;
+    sum += slow[i + 1]! * binValue(slow[i]!);
   }
   return { value: Math.max(mean.value ?? 0, sum / count), count };
 }

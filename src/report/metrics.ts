@@ -1,6 +1,7 @@
 /** The daemon's Prometheus metrics: `flyball_<stage>_<what>_<unit>`, labels by limiter, never by subject. Stage: report. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { VERSION } from '../version.js';
+import { createLastSeen } from './last-seen.js';
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
@@ -11,14 +12,17 @@ export function createMetrics(daemonName: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const lastSeen = createLastSeen();
+  const collect = lastSeen.show;
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
-    new Gauge({ name: `flyball_${name}`, help, labelNames: [...labelNames], registers });
+    new Gauge({ name: `flyball_${name}`, help, labelNames: [...labelNames], registers, collect });
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
     new Counter({ name: `flyball_${name}`, help, labelNames: [...labelNames], registers });
   const limiter = ['limiter'] as const;
 
   const metrics = {
     registry,
+    lastSeen,
 
     // In force, as Redis enforces it at the tick.
     rate: gauge(

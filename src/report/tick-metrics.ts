@@ -1,4 +1,4 @@
-/** One tick's sample and decision → metric values. Stage: report. */
+/** One tick's sample and decision → metric values, shown when somebody asks. Stage: report. */
 import type { Decision, InForceView, Sample } from '../decide/types.js';
 import { demandRatio } from './demand.js';
 import type { Metrics } from './metrics.js';
@@ -8,6 +8,10 @@ const HOLDS = ['frozen', 'pinned'] as const;
 
 /** What is in force; also called by a daemon that only watches. */
 export function reportInForce(metrics: Metrics, limiter: string, view: InForceView): void {
+  metrics.lastSeen.keep('inForce', limiter, () => showInForce(metrics, limiter, view));
+}
+
+function showInForce(metrics: Metrics, limiter: string, view: InForceView): void {
   metrics.rate.set({ limiter }, view.rate);
   metrics.capacity.set({ limiter }, view.capacity);
   metrics.inFlightCap.set({ limiter }, view.inFlightMax);
@@ -20,6 +24,10 @@ export function reportInForce(metrics: Metrics, limiter: string, view: InForceVi
 
 /** What is known of the traffic and the signals; an unknown number shows as NaN, never as 0. */
 export function reportSample(metrics: Metrics, limiter: string, sample: Sample): void {
+  metrics.lastSeen.keep('sample', limiter, () => showSample(metrics, limiter, sample));
+}
+
+function showSample(metrics: Metrics, limiter: string, sample: Sample): void {
   const { traffic, signals } = sample;
   metrics.offered.set({ limiter }, traffic.offeredRate);
   metrics.admitted.set({ limiter }, traffic.admittedRate);
@@ -49,12 +57,26 @@ export function reportSample(metrics: Metrics, limiter: string, sample: Sample):
 
 /** The law's terms and what the guards did to its proposal. */
 export function reportDecision(metrics: Metrics, limiter: string, decision: Decision): void {
+  metrics.lastSeen.keep('decision', limiter, () => showDecision(metrics, limiter, decision));
+  for (const { guard, effect } of decision.verdicts) {
+    if (effect !== 'passed') metrics.verdicts.inc({ limiter, guard, effect });
+  }
+}
+
+function showDecision(metrics: Metrics, limiter: string, decision: Decision): void {
   for (const [term, value] of Object.entries(decision.terms)) {
     metrics.term.set({ limiter, term }, value);
   }
   metrics.atFloorTicks.set({ limiter }, decision.terms.atFloorTicks ?? 0);
   metrics.shed.set({ limiter }, decision.terms.shed ?? 0);
-  for (const { guard, effect } of decision.verdicts) {
-    if (effect !== 'passed') metrics.verdicts.inc({ limiter, guard, effect });
-  }
+}
+
+/** After each turn: does this daemon lead, and by which token? */
+export function reportLease(metrics: Metrics, limiter: string, token: number | null): void {
+  metrics.lastSeen.keep('lease', limiter, () => {
+    metrics.leaseHeld.set({ limiter }, token === null ? 0 : 1);
+    metrics.fence.set({ limiter }, token ?? 0);
+    // An autoscaler must not follow what this daemon no longer sees.
+    if (token === null) metrics.demandRatio.remove({ limiter });
+  });
 }
