@@ -27,13 +27,11 @@ export function createAlerts(
   }
 
   function destinationsOf(name: string | null) {
-    if (name === null) return everybody();
-    const limiter = limiters.get(name);
-    return limiter?.leads ? limiter.notify : null;
+    return name === null ? everybody() : (limiters.get(name)?.notify ?? null);
   }
 
   const notifier = createNotifier({ ...daemon, destinationsOf });
-  const fleetAlerts = createFleetAlerts({ owner, clock, notifier, destinations: everybody, facts });
+  const fleetAlerts = createFleetAlerts({ owner, clock, notifier, facts });
   return {
     notifier,
     fleetAlerts,

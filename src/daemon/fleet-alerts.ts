@@ -1,7 +1,7 @@
 /** What concerns all limiters, as alerts: Redis away, keys thrown away, policy files that do not load, leases lost. Stage: daemon. */
 import type { Clock } from '../clock.js';
 import { formatFault, type PolicyFault } from '../errors.js';
-import type { AlertKind, Destination } from '../policy/notify-schema.js';
+import type { AlertKind } from '../policy/notify-schema.js';
 import { type Alert, severityOf } from '../report/notify/alert.js';
 import { type Condition, type Patience, QUIET, turnCondition } from '../report/notify/condition.js';
 import type { Notifier } from '../report/notify/notifier.js';
@@ -27,11 +27,9 @@ export function createFleetAlerts(options: {
   owner: string;
   clock: Clock;
   notifier: Notifier;
-  /** Of all policies that this daemon knows. */
-  destinations: () => readonly Destination[];
   facts: () => FleetFacts;
 }): FleetAlerts {
-  const { owner, clock, notifier, destinations, facts } = options;
+  const { owner, clock, notifier, facts } = options;
   const conditions = new Map<string, Condition>();
   const words = new Map<string, { why: string; look: string; what: string }>();
 
@@ -42,7 +40,7 @@ export function createFleetAlerts(options: {
     const { limiter = null } = alert;
     const who = `seen by ${owner}`;
     const rest = { owner: null, numbers: [], undo: null, atMs: clock.nowMs() };
-    notifier.raise([{ ...rest, severity, who, ...alert, limiter }], destinations());
+    notifier.raise([{ ...rest, severity, who, ...alert, limiter }]);
   }
 
   function turn(kind: AlertKind, key: string, holds: boolean, patience: Patience): void {
@@ -53,7 +51,9 @@ export function createFleetAlerts(options: {
     if (turned === null || of === undefined) return;
     const state = turned === 'fired' ? 'firing' : 'resolved';
     raise({ key, kind, state, ...of });
-    if (state === 'resolved') conditions.delete(key);
+    if (state === 'firing') return;
+    conditions.delete(key);
+    words.delete(key);
   }
 
   function look(): void {
@@ -82,6 +82,7 @@ export function createFleetAlerts(options: {
         POLICY_FAILED,
       );
     }
+    notifier.sees([...conditions.keys()].filter((key) => conditions.get(key)?.firing));
   }
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
@@ -91,7 +92,7 @@ export function createFleetAlerts(options: {
       const what = `Redis at ${address} has evicted ${keys} keys`;
       const why =
         'its memory is full, and limits may have been forgotten: give it more, or Flyball a server of its own';
-      const key = `flyball/evictions/${Math.floor(clock.nowMs() / MINUTE_MS)}`;
+      const key = `flyball/evictions/${address}/${Math.floor(clock.nowMs() / MINUTE_MS)}`;
       raise({ key, kind: 'evictions', state: 'event', what, why, look: 'flyball doctor' });
     },
     leaseLost(limiter, fence, detail) {

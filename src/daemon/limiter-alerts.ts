@@ -6,7 +6,14 @@ import type { Policy } from '../policy/schema.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { MINUTE_MS } from '../redis/top-fields.js';
-import { resumeWatch, startWatch, type WatchFacts, watch } from '../report/notify/watch.js';
+import {
+  firingOf,
+  keysOf,
+  resumeWatch,
+  startWatch,
+  type WatchFacts,
+  watch,
+} from '../report/notify/watch.js';
 import { mergeMinutes, topOf } from '../report/top-window.js';
 import type { Readings } from '../sense/readings.js';
 import type { LimiterDeps } from './managed-limiter.js';
@@ -36,18 +43,25 @@ export function createLimiterAlerts(
   const limiter = address.name;
   let memory = startWatch();
   let resumed = false;
-  let looking: Promise<void> = Promise.resolve();
+  let looking = false;
+  /** The newest turn since the look that goes on: a slow Redis makes no queue of them. */
+  let next: Turn | null = null;
   let change: WatchFacts['change'] = null;
 
   function failed(error: unknown): void {
     log.error({ event: 'alerts_failed', limiter, err: error }, (error as Error).message);
   }
 
+  /** The revision whose entry the log does not have: asked for once. */
+  let without: string | null = null;
+
   async function newestChange(params: Params): Promise<WatchFacts['change']> {
     const { epoch, revision } = params;
     if (change?.revision === revision) return change;
-    const entry = await findRevision(redis, address, revision, epoch).catch(() => null);
-    if (entry === null) return null;
+    if (without === `${epoch}/${revision}`) return null;
+    const entry = await findRevision(redis, address, revision, epoch).catch(() => undefined);
+    if (entry === null) without = `${epoch}/${revision}`;
+    if (entry === null || entry === undefined) return null;
     const { actor, reason, sentence } = entry.body;
     return { revision, who: nameOf(actor), reason, sentence };
   }
@@ -72,7 +86,7 @@ export function createLimiterAlerts(
     details,
   }: Turn): Promise<void> {
     if (!resumed) {
-      memory = resumeWatch(await notifier.firing(limiter));
+      memory = resumeWatch(await notifier.firing(keysOf(limiter, Object.keys(policy.signals))));
       resumed = true;
     }
     change = await newestChange(params);
@@ -106,12 +120,25 @@ export function createLimiterAlerts(
       const top = await heaviest(nowMs).catch(() => []);
       if (top.length > 0) alert.why = `denied most, of the last two minutes: ${top.join(', ')}`;
     }
-    notifier.raise(looked.alerts, policy.notify ?? []);
+    notifier.raise(looked.alerts);
+    const firing = firingOf(memory);
+    if (firing.length > 0) notifier.sees(firing);
+  }
+
+  async function lookAtNewest(): Promise<void> {
+    looking = true;
+    while (next !== null) {
+      const turn = next;
+      next = null;
+      await look(turn).catch(failed);
+    }
+    looking = false;
   }
 
   return {
     see(turn) {
-      looking = looking.then(() => look(turn)).catch(failed);
+      next = turn;
+      if (!looking) void lookAtNewest();
     },
     takeOver() {
       resumed = false;

@@ -1,5 +1,6 @@
 /** An alert as plain data, and as the words that every destination sends: what, why, who, the numbers, the way back. Stage: report. */
 import type { AlertKind } from '../../policy/notify-schema.js';
+import { UNSAFE } from '../../unsafe.js';
 
 export type Severity = 'critical' | 'warning' | 'info';
 
@@ -46,11 +47,12 @@ const SEVERITIES = {
 
 export const severityOf = (kind: AlertKind): Severity => SEVERITIES[kind];
 
-// Subjects, error codes and names of people come from outside: nothing of them may steer a terminal or a chat.
-const UNSAFE = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
 const LONGEST = 600;
 
-/** Text from outside on one line, short. */
+/**
+ * Text from outside on one line, short. Subjects, error codes and names of people come from there: nothing of them may
+ * steer a terminal or a chat.
+ */
 export function plain(text: string): string {
   const line = text.replace(UNSAFE, ' ').trim();
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line;

@@ -29,8 +29,7 @@ export async function attempt(options: AttemptOptions): Promise<Outcome> {
     }
     const template = TEMPLATES[target.to];
     const message = template.message(alert, target, id, nowMs);
-    const outcome = await post(message, deadlineMs, template.refusal);
-    return outcome.status === 'sent' ? outcome : { ...outcome, why: hide(outcome.why, secrets) };
+    return await post(message, deadlineMs, secrets, template.refusal);
   } catch (error) {
     const { permanent } = error as { permanent?: boolean };
     return { status: 'failed', why: hide(reasonOf(error), secrets), retry: permanent !== true };
@@ -40,6 +39,7 @@ export async function attempt(options: AttemptOptions): Promise<Outcome> {
 async function post(
   message: Message,
   deadlineMs: number,
+  secrets: readonly string[],
   refusal: ((text: string) => string | null) | undefined,
 ): Promise<Outcome> {
   const response = await fetch(message.url, {
@@ -50,7 +50,8 @@ async function post(
     redirect: 'manual',
     signal: AbortSignal.timeout(deadlineMs),
   });
-  const text = await firstOf(response);
+  // Before anything is cut off it: a half of a secret is found by nobody.
+  const text = hide(await firstOf(response), secrets);
   if (response.status >= 200 && response.status < 300) {
     const why = refusal?.(text) ?? null;
     return why === null ? { status: 'sent' } : { status: 'failed', why, retry: false };

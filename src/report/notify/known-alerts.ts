@@ -1,85 +1,137 @@
 /** What has been told already, fleet-wide: a hash in Redis, so that the next leader neither tells it again nor forgets its end. Stage: report. */
+import { z } from 'zod';
+import { ALERT_KINDS } from '../../policy/notify-schema.js';
 import { fleetKeys } from '../../redis/keys.js';
 import type { RedisClient } from '../../redis/run-script.js';
 import type { Alert } from './alert.js';
 
-export interface KnownAlerts {
-  /** True: this one is to be told, by the caller alone. */
-  claim(alert: Alert): Promise<boolean>;
-  /** What is there is replaced: it is told anyhow. */
-  replace(alert: Alert): Promise<void>;
-  /** True: it was known, and its end is to be told, by the caller alone. */
-  end(key: string): Promise<boolean>;
-  /** Of all limiters; what no daemon of today can read is left out. */
-  all(): Promise<Alert[]>;
-  forget(keys: readonly string[]): Promise<void>;
+/** An alert as Redis keeps it. */
+export interface KnownAlert {
+  alert: Alert;
+  /** The daemon that answers for it: it sees it, reminds of it and repeats it. */
+  keeper: string;
+  /** Counted up by its keeper; 0: nobody is known to have been told yet. */
+  beat: number;
+  /** Wall ms of when it was told last. */
+  remindedMs: number;
 }
 
-/** Without Redis each daemon knows what it told itself: better twice than never. */
+export interface KnownAlerts {
+  /** `new`: to be told, by the caller alone; `unanswered`: Redis did not say. */
+  claim(known: KnownAlert): Promise<'new' | 'known' | 'unanswered'>;
+  /** What is there is replaced. */
+  put(known: KnownAlert): Promise<void>;
+  /** `removed`: it was known, and its end is to be told, by the caller alone. */
+  end(key: string): Promise<{ removed: boolean; was: Alert | null } | 'unanswered'>;
+  /** Which of these keys are firing. */
+  firing(keys: readonly string[]): Promise<string[]>;
+  /** Page by page; null: no daemon of today can read it. Rejects when Redis does not answer. */
+  each(visit: (key: string, known: KnownAlert | null) => Promise<void>): Promise<void>;
+  forget(key: string): Promise<void>;
+}
+
+/** Without any daemon that looks after it the hash goes by itself. */
+const KEPT_MS = 7 * 86_400_000;
+const PAGE = 200;
+
 export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAlerts {
   const key = fleetKeys(prefix).alerts;
-  /** What could not be put into Redis. */
-  const own = new Set<string>();
 
-  async function anyhow<T>(ask: () => Promise<T>, without: () => T): Promise<T> {
+  /** What another type left there is thrown away, and asked again. */
+  async function asked<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
+    } catch (error) {
+      if (!(error as Error).message.startsWith('WRONGTYPE')) throw error;
+      await redis.del(key);
+      return ask();
+    }
+  }
+
+  async function anyhow<T, U>(ask: () => Promise<T>, without: U): Promise<T | U> {
+    try {
+      return await asked(ask);
     } catch {
-      return without();
+      return without;
     }
   }
 
   return {
-    claim(alert) {
-      return anyhow(
-        async () => (await redis.hsetnx(key, alert.key, JSON.stringify(alert))) === 1,
-        () => {
-          const known = own.has(alert.key);
-          own.add(alert.key);
-          return !known;
-        },
-      );
+    claim: (known) =>
+      anyhow(async () => {
+        const fresh = await redis.hsetnx(key, known.alert.key, textOf(known));
+        await redis.pexpire(key, KEPT_MS);
+        return fresh === 1 ? 'new' : 'known';
+      }, 'unanswered'),
+    async put(known) {
+      await anyhow(async () => {
+        await redis.hset(key, known.alert.key, textOf(known));
+        await redis.pexpire(key, KEPT_MS);
+      }, undefined);
     },
-    async replace(alert) {
-      await anyhow(
-        () => redis.hset(key, alert.key, JSON.stringify(alert)),
-        () => 0,
-      );
+    end: (alertKey) =>
+      anyhow(async () => {
+        // In this order on one connection; only one daemon's removal finds something.
+        const [text, removed] = await Promise.all([
+          redis.hget(key, alertKey),
+          redis.hdel(key, alertKey),
+        ]);
+        return { removed: removed === 1, was: readKnown(text ?? '')?.alert ?? null };
+      }, 'unanswered'),
+    async firing(keys) {
+      if (keys.length === 0) return [];
+      const texts = await anyhow(() => redis.hmget(key, ...keys), []);
+      return keys.filter((_, i) => readKnown(texts[i] ?? '')?.alert.state === 'firing');
     },
-    async end(alertKey) {
-      const known = own.delete(alertKey);
-      return anyhow(
-        async () => (await redis.hdel(key, alertKey)) === 1 || known,
-        () => known,
-      );
+    async each(visit) {
+      let cursor = '0';
+      do {
+        const [next, flat] = await asked(() => redis.hscan(key, cursor, 'COUNT', PAGE));
+        for (let i = 0; i < flat.length; i += 2) {
+          const known = readKnown(flat[i + 1]!);
+          await visit(flat[i]!, known?.alert.key === flat[i] ? known : null);
+        }
+        cursor = next;
+      } while (cursor !== '0');
     },
-    async all() {
-      const texts = await anyhow(
-        () => redis.hvals(key),
-        () => [],
-      );
-      return texts.flatMap((text) => read(text) ?? []);
-    },
-    async forget(keys) {
-      if (keys.length > 0) {
-        await anyhow(
-          () => redis.hdel(key, ...keys),
-          () => 0,
-        );
-      }
+    async forget(alertKey) {
+      await anyhow(() => redis.hdel(key, alertKey), 0);
     },
   };
 }
 
-function read(text: string): Alert | null {
+const LONGEST = 10_000;
+const text = z.string().max(LONGEST);
+
+/** Anybody may have written there: what is told of it must be whole. */
+const recordSchema = z.object({
+  key: text,
+  kind: z.enum(ALERT_KINDS),
+  severity: z.enum(['critical', 'warning', 'info']),
+  state: z.enum(['firing', 'event']),
+  limiter: text.nullable(),
+  owner: text.nullable(),
+  what: text,
+  why: text,
+  who: text,
+  numbers: z.array(z.tuple([text, text])).max(20),
+  undo: text.nullable(),
+  look: text,
+  // The last moment that a Date can tell.
+  atMs: z.number().min(0).max(8.64e15),
+  keeper: text,
+  beat: z.number().min(0),
+  remindedMs: z.number(),
+});
+
+function textOf({ alert, ...rest }: KnownAlert): string {
+  return JSON.stringify({ ...alert, ...rest });
+}
+
+function readKnown(json: string): KnownAlert | null {
   try {
-    const alert = JSON.parse(text) as Partial<Alert>;
-    const sound =
-      typeof alert.key === 'string' &&
-      typeof alert.kind === 'string' &&
-      typeof alert.atMs === 'number' &&
-      Array.isArray(alert.numbers);
-    return sound ? (alert as Alert) : null;
+    const { keeper, beat, remindedMs, ...alert } = recordSchema.parse(JSON.parse(json));
+    return { alert, keeper, beat, remindedMs };
   } catch {
     return null;
   }

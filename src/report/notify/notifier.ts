@@ -2,21 +2,26 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.js';
 import type { Logger } from '../../log.js';
-import type { Destination } from '../../policy/notify-schema.js';
+import type { AlertKind, Destination } from '../../policy/notify-schema.js';
 import type { RedisClient } from '../../redis/run-script.js';
 import type { Metrics } from '../metrics.js';
 import { type Alert, textOf } from './alert.js';
 import { attempt } from './attempt.js';
 import { createKnownAlerts } from './known-alerts.js';
 import { createOutbox, type Outbox } from './outbox.js';
-import { nameOf, resolveTarget } from './target.js';
+import { createStanding, type Told } from './standing.js';
+import { addressOf, nameOf, resolveTarget } from './target.js';
 import { EMAIL, REPEAT_MS, TEMPLATES } from './templates.js';
 
 export interface Notifier {
   /** Tells what is new; returns at once, never throws. */
-  raise(alerts: readonly Alert[], destinations: readonly Destination[]): void;
-  /** Keys of what is known to be firing of a limiter: for who begins to watch it. */
-  firing(limiter: string): Promise<string[]>;
+  raise(alerts: readonly Alert[]): void;
+  /** This daemon sees that these fire: what no daemon sees any more is over after some minutes. */
+  sees(keys: Iterable<string>): void;
+  /** Which of these keys are known to be firing: for who begins to watch them. */
+  firing(keys: readonly string[]): Promise<string[]>;
+  /** Looks after what fires. Each minute by itself. */
+  sweep(): Promise<void>;
   /** Sends what is on its way, for at most a second or two. */
   close(): Promise<void>;
 }
@@ -24,35 +29,38 @@ export interface Notifier {
 export interface NotifierOptions {
   redis: RedisClient;
   prefix: string;
+  owner: string;
   env: NodeJS.ProcessEnv;
   log: Logger;
   metrics: Metrics;
   clock: Clock;
-  /** Whose alerts this daemon repeats, and to whom; null: another leads it. */
+  /** Whom a limiter's policy names, or, for null, all policies; null: no such limiter is known here. */
   destinationsOf(limiter: string | null): readonly Destination[] | null;
 }
 
 const DEADLINE_MS = 5_000;
 const GRACE_MS = 1_500;
-/** What still fires is told again after so long. */
-const REMIND_MS = 4 * 3_600_000;
-/** Events are known for so long, then forgotten. */
-const EVENT_KEPT_MS = 86_400_000;
 
 export function createNotifier(options: NotifierOptions): Notifier {
-  const { redis, prefix, env, log, metrics, clock, destinationsOf } = options;
+  const { redis, prefix, owner, env, log, metrics, clock, destinationsOf } = options;
   const known = createKnownAlerts(redis, prefix);
+  const mine = new Map<string, Told>();
+  /** Whom this daemon told of the beginning, by key: they are told of the end, whatever the policy says by then. */
+  const toldTo = new Map<string, readonly Destination[]>();
   const outboxes = new Map<string, Outbox>();
-  const telling = new Set<Promise<void>>();
+  /** By key, the newest: beginning and end of one are told in order. */
+  const telling = new Map<string, Promise<void>>();
 
   function outboxFor(destination: Destination): Outbox {
-    const key = JSON.stringify(destination);
+    const to = addressOf(destination);
+    const { perMinute, merges } = destination.to === 'email' ? EMAIL : TEMPLATES[destination.to];
+    const most = destination.perMinute ?? perMinute;
+    const key = `${most} ${to}`;
     const there = outboxes.get(key);
     if (there !== undefined) return there;
     const name = nameOf(destination);
-    const { perMinute, merges } = destination.to === 'email' ? EMAIL : TEMPLATES[destination.to];
     const outbox = createOutbox({
-      perMinute: destination.perMinute ?? perMinute,
+      perMinute: most,
       merges,
       clock,
       random: Math.random,
@@ -67,7 +75,7 @@ export function createNotifier(options: NotifierOptions): Notifier {
       },
       onEnd(alert, end, why) {
         metrics.notifications.inc({ to: destination.to, outcome: end });
-        if (end === 'sent' || end === 'merged') return;
+        if (end === 'sent' || end === 'merged') return void confirm(alert);
         log.error(
           { event: 'notify_failed', to: name, kind: alert.kind, limiter: alert.limiter },
           `An alert to ${name} was not delivered: ${why}. It said: ${textOf(alert).split('\n')[0]}. Try: flyball notify test`,
@@ -78,69 +86,129 @@ export function createNotifier(options: NotifierOptions): Notifier {
     return outbox;
   }
 
-  function put(alert: Alert, destinations: readonly Destination[]): void {
-    for (const destination of destinations) {
-      if (destination.on !== undefined && !destination.on.includes(alert.kind)) continue;
-      outboxFor(destination).put(alert);
-    }
+  /** Somebody has been told: whoever answers for it next need not tell it again. */
+  async function confirm({ key }: Alert): Promise<void> {
+    const told = mine.get(key);
+    if (told === undefined || told.known.beat > 0) return;
+    told.known = { ...told.known, beat: 1 };
+    await known.put(told.known);
   }
 
-  async function tell(alert: Alert, destinations: readonly Destination[]): Promise<void> {
-    if (alert.kind === 'retrip') await known.replace(alert);
-    else if (
-      alert.state === 'resolved' ? !(await known.end(alert.key)) : !(await known.claim(alert))
-    )
-      return;
+  /** To each address once, however many policies name it. */
+  function put(alert: Alert, destinations: readonly Destination[], kinds: readonly AlertKind[]) {
+    const addressed = new Map<string, Destination>();
+    for (const destination of destinations) {
+      const { on } = destination;
+      if (on !== undefined && !kinds.some((kind) => on.includes(kind))) continue;
+      const address = addressOf(destination);
+      if (!addressed.has(address)) addressed.set(address, destination);
+    }
+    for (const destination of addressed.values()) outboxFor(destination).put(alert);
+    return [...addressed.values()];
+  }
+
+  const peopleOf = (limiter: string | null) =>
+    destinationsOf(limiter) ?? (destinationsOf(null) as readonly Destination[]);
+
+  function announce(alert: Alert, kinds: readonly AlertKind[]): void {
     log.warn(
       { event: 'alert', kind: alert.kind, state: alert.state, limiter: alert.limiter },
       textOf(alert).split('\n').slice(0, 2).join('; '),
     );
     metrics.alerts.inc({ limiter: alert.limiter ?? '', kind: alert.kind, state: alert.state });
-    put(alert, destinations);
+    const { key, limiter } = alert;
+    const before = toldTo.get(key) ?? [];
+    if (alert.state === 'resolved') {
+      toldTo.delete(key);
+      const now = before.length > 0 ? (destinationsOf(limiter) ?? []) : peopleOf(limiter);
+      // Who was told of the beginning, whatever kinds they want now.
+      const told = before.map(({ on: _, ...destination }) => destination as Destination);
+      put(alert, [...told, ...now], kinds);
+      return;
+    }
+    const told = put(alert, peopleOf(limiter), kinds);
+    const all = new Map([...before, ...told].map((each) => [addressOf(each), each]));
+    if (alert.state === 'firing' && all.size > 0) toldTo.set(key, [...all.values()]);
   }
 
-  /** Reminds of what still fires, repeats it to who takes silence for its end, forgets events of yesterday. */
-  async function sweep(): Promise<void> {
-    const nowMs = clock.nowMs();
-    const alerts = await known.all();
-    const over = alerts.filter(
-      ({ state, atMs }) => state === 'event' && nowMs - atMs > EVENT_KEPT_MS,
-    );
-    await known.forget(over.map(({ key }) => key));
-    for (const alert of alerts) {
-      if (alert.state !== 'firing') continue;
-      const destinations = destinationsOf(alert.limiter);
-      if (destinations === null) continue;
-      const ageMs = nowMs - alert.atMs;
-      const due = Math.floor(ageMs / REMIND_MS) > Math.floor((ageMs - REPEAT_MS) / REMIND_MS);
+  async function tellEnd(alert: Alert, onlyIfRemoved: boolean): Promise<void> {
+    const told = mine.get(alert.key);
+    // Before anything is waited for: nothing is written for it from here on.
+    mine.delete(alert.key);
+    standing.ended(alert.key);
+    const ended = await known.end(alert.key);
+    const kinds = [alert.kind];
+    if (told !== undefined) kinds.push(told.known.alert.kind);
+    if (ended !== 'unanswered' && ended.was !== null) kinds.push(ended.was.kind);
+    // Of what one daemon alone watches, Redis may have forgotten the beginning.
+    const alone = told?.told === true && alert.limiter !== null && !onlyIfRemoved;
+    const removed = ended === 'unanswered' ? told?.told === true : ended.removed;
+    if (removed || told?.unsaved || alone) announce(alert, kinds);
+    else toldTo.delete(alert.key);
+  }
+
+  async function tell(alert: Alert): Promise<void> {
+    if (alert.state === 'resolved') return tellEnd(alert, false);
+    const record = { alert, keeper: owner, beat: 0, remindedMs: clock.nowMs() };
+    const before = mine.get(alert.key);
+    const told: Told = { known: record, told: before?.told ?? false, unsaved: false };
+    if (alert.state === 'firing') {
+      mine.set(alert.key, told);
+      standing.sees([alert.key]);
+    }
+    if (alert.kind === 'retrip') {
+      await known.put(record);
+    } else {
+      const claimed = await known.claim(record);
+      if (claimed === 'known' || (claimed === 'unanswered' && told.told)) return;
+      told.unsaved = claimed === 'unanswered';
+    }
+    told.told = true;
+    announce(alert, [alert.kind]);
+  }
+
+  const standing = createStanding({
+    ...{ owner, clock, known, mine },
+    repeat(alert, all) {
+      const destinations = peopleOf(alert.limiter);
       put(
         alert,
-        destinations.filter(({ to }) => (due && ageMs > REPEAT_MS) || repeats(to)),
+        destinations.filter(({ to }) => all || repeats(to)),
+        [alert.kind],
       );
-    }
+    },
+    end: (alert) => tellEnd(alert, true),
+  });
+
+  async function sweep(): Promise<void> {
+    for (const [key, outbox] of outboxes) if (outbox.idle) outboxes.delete(key);
+    await standing.sweep();
+    for (const key of toldTo.keys()) if (!mine.has(key)) toldTo.delete(key);
   }
-  const timer = setInterval(() => void sweep().catch(() => {}), REPEAT_MS);
+  const timer = setInterval(() => void sweep().catch(failed), REPEAT_MS);
   timer.unref();
 
+  function failed(error: unknown): void {
+    log.error({ event: 'notify_failed', err: error }, (error as Error).message);
+  }
+
   return {
-    raise(alerts, destinations) {
+    raise(alerts) {
       for (const alert of alerts) {
-        const told = tell(alert, destinations).catch((error) =>
-          log.error({ event: 'notify_failed', err: error }, (error as Error).message),
-        );
-        telling.add(told);
-        void told.finally(() => telling.delete(told));
+        const { key } = alert;
+        const before = telling.get(key) ?? Promise.resolve();
+        const told = before.then(() => tell(alert)).catch(failed);
+        telling.set(key, told);
+        void told.then(() => telling.get(key) === told && telling.delete(key));
       }
     },
-    async firing(limiter) {
-      const alerts = await known.all();
-      return alerts
-        .filter((alert) => alert.limiter === limiter && alert.state === 'firing')
-        .map(({ key }) => key);
-    },
+    sees: standing.sees,
+    firing: known.firing,
+    sweep,
     async close() {
       clearInterval(timer);
-      await Promise.all(telling);
+      const late = new Promise<void>((ok) => setTimeout(ok, GRACE_MS).unref());
+      await Promise.race([Promise.all(telling.values()), late]);
       await Promise.all([...outboxes.values()].map((outbox) => outbox.close(GRACE_MS)));
     },
   };

@@ -25,6 +25,8 @@ export interface OutboxOptions {
 
 export interface Outbox {
   put(alert: Alert): void;
+  /** Nothing waits, and nothing was sent within the last minute. */
+  readonly idle: boolean;
   /** Sends what can be sent within `graceMs`; what is left is dropped. */
   close(graceMs: number): Promise<void>;
 }
@@ -87,6 +89,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
       working = null;
       if (waiting.length > 0 && !closed) begin();
     });
+    // What nobody foresaw costs its own alert, and neither the next ones nor the daemon.
+    working.catch(() => {});
   }
 
   return {
@@ -98,9 +102,13 @@ export function createOutbox(options: OutboxOptions): Outbox {
       }
       begin();
     },
+    get idle() {
+      const nowMs = clock.monotonicMs();
+      return working === null && sentAtMs.every((atMs) => nowMs - atMs >= MINUTE_MS);
+    },
     async close(graceMs) {
       const late = new Promise<void>((ok) => setTimeout(ok, graceMs).unref());
-      await Promise.race([working ?? Promise.resolve(), late]);
+      await Promise.race([working?.catch(() => {}), late]);
       closed = true;
       wake();
       for (const alert of waiting.splice(0)) onEnd(alert, 'dropped', 'the daemon stopped');

@@ -20,7 +20,7 @@ export function resolveTarget(destination: Destination, env: NodeJS.ProcessEnv):
       fault ??= `the environment variable ${(ref as { env: string }).env} is not set where the daemon runs`;
       return undefined;
     }
-    if (secret) secrets.push(value);
+    if (secret) secrets.push(...partsOf(value));
     return value;
   };
   const target: Target = { to: destination.to, url: '' };
@@ -52,6 +52,35 @@ export function resolveTarget(destination: Destination, env: NodeJS.ProcessEnv):
   }
   fault ??= addressFault(destination, target.url);
   return fault === undefined ? { target, name, secrets } : { fault, name };
+}
+
+/** Shorter ones would be hidden in every word. */
+const SHORTEST_PART = 6;
+
+/** A secret, and of an address all by which it can be known: servers like to repeat the path that they do not know. */
+function partsOf(secret: string): string[] {
+  const parts = [secret];
+  if (URL.canParse(secret)) {
+    const { pathname, search, searchParams, password } = new URL(secret);
+    parts.push(`${pathname}${search}`, pathname, ...pathname.split('/'), ...searchParams.values());
+    parts.push(password, decoded(password));
+  }
+  const shown = new Set(parts.filter((part) => part === secret || part.length >= SHORTEST_PART));
+  // The longest first: none is cut in two by another.
+  return [...shown].sort((a, b) => b.length - a.length);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The same for each of a policy's destinations that reaches the same people. */
+export function addressOf({ on: _on, perMinute: _most, ...address }: Destination): string {
+  return JSON.stringify(address);
 }
 
 /** The address is not repeated: it may be a secret. */

@@ -110,7 +110,7 @@ export const TEMPLATES: Record<Exclude<Destination['to'], 'email'>, Template> = 
         target.secret === undefined
           ? {}
           : { timestamp: String(seconds), sign: chatSignature(target.secret, seconds) };
-      const content = { text: textOf(alert) };
+      const content = { text: tagless(textOf(alert)) };
       return json(target.url, JSON.stringify({ ...signed, msg_type: 'text', content }));
     },
     refusal: codeRefusal('code', 'msg'),
@@ -121,7 +121,7 @@ export const TEMPLATES: Record<Exclude<Destination['to'], 'email'>, Template> = 
     message(alert, target, _id, nowMs) {
       const url =
         target.secret === undefined ? target.url : urlSignature(target.url, target.secret, nowMs);
-      const text = textOf(alert);
+      const text = tagless(textOf(alert));
       return json(url, JSON.stringify({ msgtype: 'text', text: { content: text } }));
     },
     refusal: codeRefusal('errcode', 'errmsg'),
@@ -130,7 +130,7 @@ export const TEMPLATES: Record<Exclude<Destination['to'], 'email'>, Template> = 
   wecom: {
     ...PEOPLE,
     message(alert, target) {
-      const content = cutBytes(textOf(alert), WECOM_BYTES);
+      const content = cutBytes(tagless(textOf(alert)), WECOM_BYTES);
       return json(target.url, JSON.stringify({ msgtype: 'text', text: { content } }));
     },
     refusal: codeRefusal('errcode', 'errmsg'),
@@ -167,6 +167,11 @@ function json(url: string, body: string, headers: Record<string, string> = {}): 
 /** Slack's three characters; links and mentions cannot be made of what is left. */
 function slackText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** `<at user_id="all">` and `<@somebody>` mention people, and there is no way to escape them: look-alikes do not. */
+function tagless(text: string): string {
+  return text.replaceAll('<', '＜').replaceAll('>', '＞');
 }
 
 function cutBytes(text: string, most: number): string {

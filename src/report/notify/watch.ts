@@ -56,6 +56,20 @@ export function resumeWatch(keys: readonly string[]): WatchMemory {
   return { ...startWatch(), conditions: Object.fromEntries(keys.map((key) => [key, firing])) };
 }
 
+/** All that may be firing of a limiter with these signals. */
+export function keysOf(limiter: string, signals: readonly string[]): string[] {
+  const kinds = ['trip', 'at_floor', 'denied', 'fallback', 'slow_decisions'] satisfies AlertKind[];
+  return [
+    ...kinds.map((kind) => `${limiter}/${kind}`),
+    ...signals.map((name) => `${limiter}/signal_lost/${name}`),
+  ];
+}
+
+/** What this memory says is firing. */
+export function firingOf({ conditions }: WatchMemory): string[] {
+  return Object.keys(conditions).filter((key) => conditions[key]!.firing);
+}
+
 /** So many ticks at the least that the bounds allow are told. */
 const AT_FLOOR_TICKS = 10;
 /** Shares of the decisions above which a fallback, or slowness (its p99 is above 5 ms), is told. */
@@ -105,6 +119,13 @@ export function watch(
   look('at_floor', '', facts.atFloorTicks > AT_FLOOR_TICKS, STEADY);
   for (const [name, { lost }] of Object.entries(facts.signals)) {
     look('signal_lost', name, lost, LASTING);
+  }
+  // Of a signal that the policy no longer names nobody can be told that it is back.
+  const lostPrefix = `${limiter}/signal_lost/`;
+  for (const [key, { firing }] of Object.entries(before.conditions)) {
+    const name = key.slice(lostPrefix.length);
+    const gone = firing && key.startsWith(lostPrefix) && !(name in facts.signals);
+    if (gone) tell('signal_lost', key, 'resolved', { facts, about: name });
   }
 
   let { usual } = before;

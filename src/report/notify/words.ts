@@ -92,8 +92,14 @@ export function words(kind: AlertKind, of: WordsFor): Words {
       const signal = facts.signals[about];
       return {
         ...base,
-        what: signal?.lost ? `signal ${about} is lost` : `signal ${about} is back`,
-        why: signal?.lost ? signal.why : 'it can be acted on again',
+        what: signal?.lost
+          ? `signal ${about} is lost`
+          : `signal ${about} is ${signal ? 'back' : 'gone'}`,
+        why: signal?.lost
+          ? signal.why
+          : signal
+            ? 'it can be acted on again'
+            : 'the policy no longer names it',
         look: `flyball signals ${limiter}`,
       };
     }

@@ -1,0 +1,245 @@
+/** What Redis keeps of alerts: told once, ended once, whatever dies, is forgotten, or was written there by strangers. */
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type ManualClock, manualClock } from '../../src/clock.js';
+import { createAlerts } from '../../src/daemon/alerts.js';
+import type { FleetFacts } from '../../src/daemon/fleet-alerts.js';
+import type { ManagedLimiter } from '../../src/daemon/managed-limiter.js';
+import type { Destination } from '../../src/policy/notify-schema.js';
+import { createMetrics } from '../../src/report/metrics.js';
+import type { Alert } from '../../src/report/notify/alert.js';
+import { until } from '../support/daemon.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+
+const KEY = 'flyball:alerts';
+const MINUTE_MS = 60_000;
+let server: TestRedis;
+let redis: Redis;
+let receiver: Receiver;
+let clock: ManualClock;
+let closing: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.client();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  await redis.flushall();
+  receiver = await startReceiver();
+  clock = manualClock();
+  closing = [];
+});
+afterEach(async () => {
+  await Promise.all(closing.map((close) => close()));
+  await receiver.close();
+});
+
+const hook = (more: Partial<Destination> = {}) =>
+  ({ to: 'webhook', url: `${receiver.url}/hook`, ...more }) as Destination;
+
+/** One daemon's alerts, with these limiters and whom they tell. */
+function daemon(owner: string, notify: Record<string, Destination[]>, facts?: () => FleetFacts) {
+  const failed: string[] = [];
+  const silent = { info() {}, warn() {}, debug() {} };
+  const log = { ...silent, error: (_of: object, text: string) => failed.push(text) };
+  const limiters = new Map(
+    Object.entries(notify).map(([name, to]) => [name, { notify: to } as unknown as ManagedLimiter]),
+  );
+  const alerts = createAlerts({
+    ...{ redis, owner, clock, prefix: 'flyball', env: {}, metrics: createMetrics(owner), limiters },
+    log: log as unknown as Parameters<typeof createAlerts>[0]['log'],
+    facts: facts ?? (() => ({ redisAway: null, faults: [] })),
+  });
+  closing.push(() => alerts.close());
+  const { notifier } = alerts;
+  return {
+    ...{ notifier, failed, limiters },
+    /** So many minutes; what it sees in each of them. */
+    async minutes(count: number, sees: string[] = []) {
+      for (let i = 0; i < count; i++) {
+        clock.advance(MINUTE_MS);
+        notifier.sees(sees);
+        await notifier.sweep();
+      }
+    },
+  };
+}
+
+function trip(more: Partial<Alert> = {}): Alert {
+  return {
+    ...{ key: 'pay/trip', kind: 'trip', severity: 'critical', state: 'firing', limiter: 'pay' },
+    ...{ owner: null, what: 'tripped', why: 'errors', who: 'd1', numbers: [], undo: null },
+    ...{ look: 'flyball status pay', atMs: clock.nowMs() },
+    ...more,
+  } as Alert;
+}
+const over = () => trip({ state: 'resolved', severity: 'info' });
+const told = () =>
+  receiver.got
+    .map(({ body }) => JSON.parse(body) as Alert)
+    .map(({ kind, state, limiter }) => `${limiter ?? 'all'} ${kind} ${state}`);
+const hears = (...expected: string[]) =>
+  until(
+    `${expected.join(', ')}, not ${told().join(', ')}`,
+    () => told().join() === expected.join(),
+  );
+
+test('anything may stand in the hash: it is thrown away, and what is sound is still told', async () => {
+  const { notifier, failed, minutes } = daemon('d1', { pay: [hook()], all: [hook()] });
+  const strange = [
+    ...['', 'null', '5', '[]', '{}', '{"key":"x"', '['.repeat(100_000), `"${'y'.repeat(50_000)}"`],
+    ...[{}, { numbers: [1] }, { numbers: [['a', {}]] }, { why: undefined }, { atMs: 1e300 }],
+    ...[{ atMs: -1 }, { limiter: {} }, { kind: 'constructor' }, { state: 'resolved' }],
+    ...[{ what: 'z'.repeat(20_000) }, { key: 'another' }, { keeper: 7 }],
+  ].map((each) =>
+    typeof each === 'string'
+      ? each
+      : JSON.stringify({
+          ...trip(),
+          keeper: 'x',
+          beat: 1,
+          remindedMs: 0,
+          ...each,
+          ...(Object.keys(each).length === 0 ? { keeper: undefined } : {}),
+        }),
+  );
+  for (const [i, text] of strange.entries()) await redis.hset(KEY, `k${i}`, text);
+  const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`__proto__${i}`, 'x']));
+  await redis.hset(KEY, many);
+  await minutes(2);
+  expect(await redis.hlen(KEY)).toBe(0);
+  notifier.raise([trip()]);
+  await hears('pay trip firing');
+  expect(failed).toEqual([]);
+  expect(await redis.pttl(KEY)).toBeGreaterThan(0);
+});
+
+test('a key of another type gives way', async () => {
+  const { notifier } = daemon('d1', { pay: [hook()] });
+  await redis.set(KEY, 'a string');
+  notifier.raise([trip()]);
+  await hears('pay trip firing');
+  await redis.del(KEY);
+  await redis.lpush(KEY, 'a list');
+  expect(await notifier.firing(['pay/trip'])).toEqual([]);
+});
+
+test('two daemons: one tells it, whoever tells its end ends it once', async () => {
+  const [a, b] = [daemon('d1', { pay: [hook()] }), daemon('d2', { pay: [hook()] })];
+  a.notifier.raise([trip()]);
+  await hears('pay trip firing');
+  b.notifier.raise([trip()]);
+  expect(await b.notifier.firing(['pay/trip', 'pay/at_floor'])).toEqual(['pay/trip']);
+  b.notifier.raise([over()]);
+  await hears('pay trip firing', 'pay trip resolved');
+  expect(await redis.exists(KEY)).toBe(0);
+  await Promise.all([a.minutes(3), b.minutes(3)]);
+  expect(told()).toHaveLength(2);
+});
+
+test('what no daemon sees any more is over: its limiter is gone, or its daemon, or its signal', async () => {
+  const [a, b] = [daemon('d1', { pay: [hook()] }), daemon('d2', {})];
+  a.notifier.raise([trip()]);
+  await hears('pay trip firing');
+  a.limiters.clear();
+  await a.minutes(4, ['pay/trip']);
+  await a.minutes(8);
+  await hears('pay trip firing', 'pay trip resolved');
+  expect(JSON.parse(receiver.got[1]!.body).why).toContain('no daemon sees it any more');
+  await b.minutes(8);
+  expect(told()).toHaveLength(2);
+});
+
+test('what is seen stays, whatever Redis and clocks do; it is told again every four hours, by one of them', async () => {
+  const [a, b] = [daemon('d1', { pay: [hook()] }), daemon('d2', { pay: [hook()] })];
+  a.notifier.raise([trip()]);
+  await hears('pay trip firing');
+  const both = async (minutes: number) => {
+    for (let i = 0; i < minutes; i++) {
+      clock.advance(MINUTE_MS);
+      for (const { notifier } of [a, b]) {
+        notifier.sees(['pay/trip']);
+        await notifier.sweep();
+      }
+    }
+  };
+  await both(239);
+  expect(told()).toHaveLength(1);
+  await both(2);
+  await hears('pay trip firing', 'pay trip firing');
+  // Emptied: it is known again, and its end is told.
+  await redis.flushall();
+  await both(3);
+  expect(await redis.hexists(KEY, 'pay/trip')).toBe(1);
+  clock.step(-1_800_000);
+  await both(20);
+  expect(told()).toHaveLength(2);
+  await redis.flushall();
+  a.notifier.raise([over()]);
+  await hears('pay trip firing', 'pay trip firing', 'pay trip resolved');
+});
+
+test('its teller dies before it has sent anything: who leads next tells it', async () => {
+  await redis.hset(
+    KEY,
+    'pay/trip',
+    JSON.stringify({ ...trip(), keeper: 'dead', beat: 0, remindedMs: clock.nowMs() }),
+  );
+  const heir = daemon('d2', { pay: [hook()] });
+  await heir.minutes(2, ['pay/trip']);
+  expect(told()).toEqual([]);
+  await heir.minutes(2, ['pay/trip']);
+  await hears('pay trip firing');
+  await heir.minutes(5, ['pay/trip']);
+  expect(told()).toHaveLength(1);
+});
+
+test('the end goes to whom the beginning was told, also when the policy names others by then', async () => {
+  const before = hook({ url: `${receiver.url}/before` } as Partial<Destination>);
+  const { notifier, limiters } = daemon('d1', { pay: [before] });
+  notifier.raise([trip()]);
+  await hears('pay trip firing');
+  limiters.set('pay', { notify: [hook({ on: ['trip'] })] } as unknown as ManagedLimiter);
+  notifier.raise([over()]);
+  await until('both are told', () => receiver.got.length === 3);
+  expect(receiver.got.map(({ path }) => path)).toEqual(['/before', '/before', '/hook']);
+});
+
+test('who wants retrips alone is told their end, and not that of a trip', async () => {
+  const { notifier } = daemon('d1', { pay: [hook({ on: ['retrip'] })] });
+  notifier.raise([trip()]);
+  notifier.raise([over()]);
+  notifier.raise([trip()]);
+  notifier.raise([trip({ kind: 'retrip' })]);
+  notifier.raise([over()]);
+  await hears('pay retrip firing', 'pay trip resolved');
+});
+
+test('what concerns all goes to each address once, whichever limiter saw it, and however often it is named', async () => {
+  const { notifier } = daemon('d1', {
+    silent: [],
+    pay: [hook({ on: ['failover'] }), hook({ perMinute: 5 })],
+    also: [hook()],
+  });
+  notifier.raise([
+    trip({ key: 'flyball/failover/r1', kind: 'failover', state: 'event', limiter: null }),
+  ]);
+  await hears('all failover event');
+});
+
+test('a broken policy file: its end is told also when its daemon is gone', async () => {
+  let faults = [
+    { file: 'pay.ts', field: '', message: 'is no policy.' },
+  ] as unknown as FleetFacts['faults'];
+  const facts = () => ({ redisAway: null, faults });
+  const a = daemon('d1', { pay: [hook()] }, facts);
+  await hears('all policy_failed firing');
+  await closing.pop()!();
+  faults = [];
+  const b = daemon('d2', { pay: [hook()] });
+  await b.minutes(8);
+  await hears('all policy_failed firing', 'all policy_failed resolved');
+  expect(a.failed).toEqual([]);
+});
