@@ -56,20 +56,24 @@ export function failoverStep(of: {
   const held = lost === null ? view.held !== 'none' : holds(lost, nowMs);
   const from = mended.rate ?? params.rate;
   const { factor = FAILOVER_FACTOR, for: forMs = FAILOVER_FOR_MS } = policy.onFailover ?? {};
-  const to = rounded(clamp(from * factor, Math.min(params.minRate, from), from));
-  const lowers = params.mode === 'auto' && state === 'closed' && !held && to < from;
   const before = known?.lowered;
-  // A second one within the time of the first: back to what held before the first.
-  const back = before && nowMs < before.untilMs && from <= before.to ? before.from : from;
+  // A second one within the time of the first begins the time anew, and lowers nothing again: servers that take over
+  // from each other time and again must not starve the services.
+  const within = before && nowMs < before.untilMs;
+  const again = within && from === before.to;
+  const base = within && from <= before.to ? before.from : from;
+  const to = rounded(clamp(base * factor, Math.min(params.minRate, from), from));
+  const lowers =
+    params.mode === 'auto' && state === 'closed' && !held && (to < from || again === true);
   const { coldStart } = policy.limiter;
   const afterwards: FailoverMemory = {
     runId: server?.runId ?? known?.runId ?? '',
-    lowered: lowers ? { to, from: back, untilMs: Math.floor(nowMs + forMs) } : null,
+    lowered: lowers ? { to, from: base, untilMs: Math.floor(nowMs + forMs) } : null,
   };
   if (restored && !lowers) return { repair: null, memory: afterwards };
   return {
     repair: {
-      change: { ...mended, ...(lowers ? { rate: to } : {}) },
+      change: { ...mended, ...(lowers && to < from ? { rate: to } : {}) },
       ...(restored ? {} : { newEpoch: Math.max((lost ?? params).epoch + 1, Math.floor(nowMs)) }),
       ...(restored || coldStart === 'full' ? {} : { refloor: coldStart }),
       cause: 'settle',
@@ -84,7 +88,7 @@ export function failoverStep(of: {
               lost === null ? 'No write is known to be lost.' : lostSentence(params, lost, mended),
               'A new epoch begins.',
             ]),
-        ...(lowers ? [`Rate ${from}/s → ${to}/s for ${forMs / 1000} s.`] : []),
+        ...(lowers ? [loweredSentence(from, to, forMs)] : []),
       ].join(' '),
       detail: {
         ...(tookOver ? { server: { from: known.runId, to: server.runId, ...lag(server) } } : {}),
@@ -94,6 +98,13 @@ export function failoverStep(of: {
     },
     memory: afterwards,
   };
+}
+
+function loweredSentence(from: number, to: number, forMs: number): string {
+  const time = `${forMs / 1000} s`;
+  return to < from
+    ? `Rate ${from}/s → ${to}/s for ${time}.`
+    : `The rate was lowered a moment ago: ${from}/s stays for another ${time}.`;
 }
 
 /** The time is over: back up, unless the law or a person has moved the rate meanwhile. */

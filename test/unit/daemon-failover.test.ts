@@ -168,11 +168,33 @@ describe('when its time is over', () => {
     }
   });
 
-  test('not before; and a second failover within it leads back to before the first', () => {
+  test('not before; a second failover within it begins it anew, lowers nothing again, and leads back all the way', () => {
     const before = later({ now: { rate: 50 }, nowMs: NOW - 1 });
     expect(before).toEqual({ repair: null, memory });
     const again = later({ now: { rate: 50 }, nowMs: NOW - 1, server: server('third') });
-    expect(again.memory!.lowered).toMatchObject({ to: 25, from: 100 });
+    expect(again.memory!.lowered).toEqual({ to: 50, from: 100, untilMs: NOW - 1 + 30_000 });
+    expect(again.repair!.change).toEqual({});
+    expect(again.repair!.sentence).toContain('50/s stays for another 30 s');
+    // What the law has cut meanwhile is its own: neither lowered nor given back.
+    const cut = later({ now: { rate: 30 }, nowMs: NOW - 1, server: server('third') });
+    expect([cut.repair!.change, cut.memory!.lowered]).toEqual([{}, null]);
+  });
+
+  test('servers that take over from each other without end halve the rate once', () => {
+    let known: FailoverMemory = OLD;
+    let rate = 100;
+    let nowMs = NOW;
+    for (let i = 0; i < 50; i++) {
+      nowMs += 5_000;
+      const now = { rate };
+      const flap = step({ memory: known, server: server(`s${i}`), now, nowMs });
+      known = flap.memory!;
+      rate = flap.repair?.change.rate ?? rate;
+      expect(rate).toBe(50);
+    }
+    const later = { rate, validUntil: nowMs + 60_000 };
+    const end = step({ memory: known, server: server('s49'), now: later, nowMs: nowMs + 30_000 });
+    expect(end.repair).toMatchObject({ change: { rate: 100 }, reason: 'failover_over' });
   });
 });
 
