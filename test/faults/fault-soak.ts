@@ -1,0 +1,122 @@
+/** Runs drawn fault schedules one after the other and prints what came of them: `npm run soak -- --schedules 200`. */
+import { FIGURES, type Figures, noFigures } from './fault-figures.js';
+import { drawSchedule, type Outcome, runSchedule, scheduleText } from './schedules.js';
+
+const [count = '1', firstSeed = '1', atOnce = '1'] = process.argv.slice(2);
+
+/** The one JSON line: what was tried, what came of it, against what it should be. */
+interface Summary {
+  schema: 1;
+  name: 'faults';
+  targets: { name: string; value: number; target: string; met: boolean }[];
+  seconds: number;
+  failedSeeds: number[];
+  violations: string[];
+  checked: Record<string, number>;
+  faults: Record<string, number>;
+  figures: Record<
+    string,
+    { about: string; runs: number; median: number | null; max: number | null }
+  >;
+}
+
+const startedMs = performance.now();
+const outcomes: Outcome[] = [];
+const broken: { seed: number; what: string }[] = [];
+let next = Number(firstSeed);
+const end = next + Number(count);
+
+async function worker(): Promise<void> {
+  while (next < end) {
+    const seed = next++;
+    const schedule = drawSchedule(seed);
+    try {
+      const outcome = await runSchedule(schedule);
+      outcomes.push(outcome);
+      tell(schedule.seed, outcome.report.violations);
+    } catch (error) {
+      broken.push({ seed, what: `seed ${seed} could not be played: ${(error as Error).stack}` });
+      tell(seed, [(error as Error).message]);
+    }
+  }
+}
+
+function tell(seed: number, violations: readonly string[]): void {
+  const done = outcomes.length + broken.length;
+  if (violations.length === 0)
+    return void process.stderr.write(`${done}/${count}: seed ${seed} passed\n`);
+  process.stderr.write(`${done}/${count}: FAILED\n${scheduleText(drawSchedule(seed))}\n`);
+  for (const what of violations) process.stderr.write(`  ✗ ${what}\n`);
+}
+
+if (Number(count) === 1) process.stderr.write(`${scheduleText(drawSchedule(next))}\n`);
+await Promise.all(Array.from({ length: Number(atOnce) }, worker));
+const summary = summarise();
+process.stdout.write(`${JSON.stringify(summary)}\n`);
+process.exit(summary.targets.every(({ met }) => met) ? 0 : 1);
+
+function summarise(): Summary {
+  const good = outcomes.filter(({ report }) => report.violations.length === 0);
+  const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((all, o) => all + of(o), 0);
+  const violations = sum(({ report }) => report.violations.length) + broken.length;
+  const checked: Record<string, number> = {};
+  const faults: Record<string, number> = {};
+  const figures: Figures = noFigures();
+  for (const { report, record, figures: own } of outcomes) {
+    for (const [name, check] of Object.entries(report.checks)) {
+      checked[name] = (checked[name] ?? 0) + check.checked;
+    }
+    for (const { name } of record.faults) faults[name] = (faults[name] ?? 0) + 1;
+    for (const name of Object.keys(figures) as (keyof Figures)[]) figures[name].push(...own[name]);
+  }
+  return {
+    ...{ schema: 1, name: 'faults' },
+    targets: [
+      target('schedules passed', good.length, Number(count), 'all'),
+      target(
+        'faults injected',
+        sum(({ injected }) => injected),
+        1,
+        'some',
+      ),
+      target(
+        'decisions checked',
+        sum(({ report }) => report.decisions),
+        1,
+        'some',
+      ),
+      { name: 'violations', value: violations, target: '0', met: violations === 0 },
+    ],
+    seconds: Math.round((performance.now() - startedMs) / 1000),
+    failedSeeds: [
+      ...outcomes.filter(({ report }) => report.violations.length > 0).map((o) => o.schedule.seed),
+      ...broken.map(({ seed }) => seed),
+    ],
+    violations: [
+      ...outcomes.flatMap(({ schedule, report }) =>
+        report.violations.map((what) => `seed ${schedule.seed}: ${what}`),
+      ),
+      ...broken.map(({ what }) => what),
+    ],
+    ...{ checked, faults },
+    figures: Object.fromEntries(
+      Object.entries(figures).map(([name, values]) => [
+        name,
+        { about: FIGURES[name as keyof Figures], ...spread(values) },
+      ]),
+    ),
+  };
+}
+
+function target(name: string, value: number, least: number, words: string) {
+  return { name, value, target: `${words}: at least ${least}`, met: value >= least };
+}
+
+function spread(values: readonly number[]) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return {
+    runs: sorted.length,
+    median: sorted[Math.floor((sorted.length - 1) / 2)] ?? null,
+    max: sorted.at(-1) ?? null,
+  };
+}

@@ -1,0 +1,245 @@
+/** Everything a fault schedule acts on, as real processes: Redis with or without a replica, daemons, services, proxies. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Redis } from 'ioredis';
+import {
+  MOVED,
+  movedPolicy,
+  OWN,
+  type PolicyChoices,
+  WATCHED,
+  watchedPolicy,
+  writePolicies,
+} from './fault-policies.js';
+import type { ServiceLine } from './fault-record.js';
+import { startRedis, type TestRedis } from './redis-server.js';
+import { startProxy, type TcpProxy } from './tcp-proxy.js';
+
+export interface RigOptions extends Omit<PolicyChoices, 'page' | 'pace'> {
+  /** `plain` forgets all when it dies, `kept` nothing; `pair` has a replica. */
+  redis: 'plain' | 'kept' | 'pair';
+  daemons: number;
+  services: number;
+  /** The last daemon has another policy for the limiter that moves. */
+  differ: boolean;
+  perSecond: number;
+  /** 1: ticks of 100 ms and leases of 500 ms; more on a machine that cannot keep to that. */
+  pace?: number;
+}
+
+export interface Member {
+  readonly name: string;
+  readonly proxy: TcpProxy;
+  child: ChildProcess | null;
+}
+
+export interface Rig {
+  readonly options: RigOptions;
+  readonly daemons: readonly Member[];
+  readonly services: readonly Member[];
+  /** The server that takes writes, and the one that follows it. */
+  master: TestRedis;
+  replica: TestRedis | null;
+  /** What the signal's page does: answers, hangs, is late, or lies. */
+  readonly page: { mode: 'well' | 'dead' | 'slow' | 'lying' };
+  readonly allowed: ReadonlyMap<string, Set<string>>;
+  /** Straight to the master, past all proxies; gives up soon. */
+  redis(): Redis;
+  startDaemon(member: Member, log?: 'file' | 'full'): void;
+  startService(member: Member): void;
+  /** SIGUSR2 with these orders. */
+  order(member: Member, orders: { shiftMs?: number; blockMs?: number }): void;
+  /** Tells every service how its work goes, those that start later too. */
+  work(how: { failing?: boolean; latencyMs?: number }): void;
+  policyFile(member: Member): string;
+  /** All proxies lead to this server, all connections are cut. */
+  leadTo(server: TestRedis): void;
+  lines(): ServiceLine[];
+  close(): Promise<void>;
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DEADLINE_MS = 100;
+const LIES = ['NaN', '-5', '1e308', '+Inf', '0', '9999999'];
+export const deadlineMs = DEADLINE_MS;
+
+export async function startRig(options: RigOptions): Promise<Rig> {
+  const dir = mkdtempSync(join(tmpdir(), 'flyball-faults-'));
+  const kept = ['--appendonly', 'yes', '--appendfsync', 'always'];
+  const master = await startRedis(options.redis === 'kept' ? kept : []);
+  const replica =
+    options.redis === 'pair'
+      ? await startRedis(['--replicaof', '127.0.0.1', String(master.port)])
+      : null;
+  const page: Rig['page'] = { mode: 'well' };
+  const pages = await servePage(page);
+  const url = `http://127.0.0.1:${(pages.address() as AddressInfo).port}/metrics`;
+  const { pace = 1 } = options;
+  const choices: PolicyChoices = { ...options, page: url, pace };
+  const member = async (name: string): Promise<Member> => ({
+    name,
+    proxy: await startProxy(master.port),
+    child: null,
+  });
+  const many = (count: number, prefix: string) =>
+    Promise.all(Array.from({ length: count }, (_, i) => member(`${prefix}-${i}`)));
+  const daemons = await many(options.daemons, 'daemon');
+  const services = await many(options.services, 'service');
+
+  const allowed = new Map([
+    [MOVED, new Set<string>()],
+    [WATCHED, new Set<string>()],
+  ]);
+  for (const [i, { name }] of daemons.entries()) {
+    const other = options.differ && i === daemons.length - 1;
+    const own = [movedPolicy(choices, other ? 90 : 120), watchedPolicy(choices)];
+    const [moved = '', watched = ''] = writePolicies(join(dir, name), own);
+    allowed.get(MOVED)!.add(moved);
+    allowed.get(WATCHED)!.add(watched);
+  }
+
+  const clients = new Map<TestRedis, Redis>();
+  const children: ChildProcess[] = [];
+  let work: object = {};
+  const start = (member: Member, args: string[], env: NodeJS.ProcessEnv, out: number) => {
+    const stdio = ['ignore', out, out, 'ipc'] as const;
+    const child = spawn(process.execPath, args, { cwd: dir, env, stdio: [...stdio] });
+    child.on('error', () => {});
+    children.push(child);
+    member.child = child;
+  };
+  const { PATH, HOME } = process.env;
+  const orders = (member: Member) => join(dir, `${member.name}.orders.json`);
+
+  const rig: Rig = {
+    ...{ options, daemons, services, master, replica, page, allowed },
+    redis() {
+      let client = clients.get(rig.master);
+      if (client === undefined) {
+        client = rig.master.client({
+          ...{ commandTimeout: 400, maxRetriesPerRequest: 0, enableOfflineQueue: false },
+          retryStrategy: () => 30,
+        });
+        clients.set(rig.master, client);
+      }
+      return client;
+    },
+    startDaemon(member, log = 'file') {
+      writeFileSync(orders(member), '{}');
+      const out = openSync(log === 'full' ? '/dev/full' : join(dir, `${member.name}.log`), 'a');
+      const inside = join(ROOT, 'test/support/fault-inside.mjs');
+      start(
+        member,
+        [`--import=${inside}`, join(ROOT, 'dist/cli/main.js'), 'run'],
+        {
+          ...{ PATH, HOME, FAULT_ORDERS: orders(member) },
+          FLYBALL_NAME: member.name,
+          FLYBALL_REDIS_URL: `redis://127.0.0.1:${member.proxy.port}`,
+          FLYBALL_POLICIES: join(dir, member.name),
+          FLYBALL_DATA_DIR: join(dir, 'data'),
+          FLYBALL_TICK_MS: String(100 * pace),
+          FLYBALL_LEASE_MS: String(500 * pace),
+          FLYBALL_RELOAD_MS: '200',
+          FLYBALL_POLICY_DEADLINE_MS: '30000',
+          FLYBALL_REDIS_WAIT_MS: '30000',
+          FLYBALL_HTTP_PORT: '0',
+        },
+        out,
+      );
+    },
+    startService(member) {
+      const numbers = { rate: OWN.rate, capacity: OWN.capacity };
+      const config = {
+        ...{ url: `redis://127.0.0.1:${member.proxy.port}`, name: member.name },
+        ...{ log: join(dir, `${member.name}.jsonl`), deadlineMs: DEADLINE_MS },
+        limiters: [
+          { name: MOVED, ...numbers, perSecond: options.perSecond },
+          { name: WATCHED, rate: 15, capacity: 8, perSecond: 12 },
+        ],
+      };
+      const script = join(ROOT, 'test/support/fault-service.mjs');
+      const out = openSync(join(dir, `${member.name}.log`), 'a');
+      start(member, [script, JSON.stringify(config)], { PATH, HOME }, out);
+      member.child!.send(work, () => {});
+    },
+    order(member, what) {
+      writeFileSync(orders(member), JSON.stringify(what));
+      member.child?.kill('SIGUSR2');
+    },
+    work(how) {
+      work = { ...work, ...how };
+      for (const { child } of services) if (child?.connected) child.send(work, () => {});
+    },
+    policyFile: ({ name }) => join(dir, name, `${MOVED}.ts`),
+    leadTo(server) {
+      rig.master = server;
+      for (const { proxy } of [...daemons, ...services]) {
+        proxy.targetPort = server.port;
+        proxy.cut();
+      }
+    },
+    lines: () => services.flatMap(({ name }) => readLines(join(dir, `${name}.jsonl`))),
+    async close() {
+      for (const child of children) {
+        child.kill('SIGCONT');
+        child.kill('SIGKILL');
+      }
+      await Promise.all(children.map(gone));
+      for (const { proxy } of [...daemons, ...services]) await proxy.close();
+      pages.closeAllConnections();
+      pages.close();
+      await master.stop();
+      await replica?.stop();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+  for (const each of services) rig.startService(each);
+  for (const each of daemons) rig.startDaemon(each);
+  return rig;
+}
+
+/** Resolves when the process is no more. */
+export async function gone(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  await new Promise((ok) => child.once('exit', ok));
+}
+
+export function alive({ child }: Member): boolean {
+  return child !== null && child.exitCode === null && child.signalCode === null;
+}
+
+function readLines(file: string): ServiceLine[] {
+  if (!existsSync(file)) return [];
+  // A process that was killed may have left half a line.
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+    .map((line) => JSON.parse(line) as ServiceLine);
+}
+
+async function servePage(page: Rig['page']): Promise<Server> {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    const text = (value: string) => `# TYPE queue_depth gauge\nqueue_depth ${value}\n`;
+    const answer = () => void response.end(text('12'));
+    asked += 1;
+    if (page.mode === 'well') answer();
+    else if (page.mode === 'slow') setTimeout(answer, 900).unref();
+    else if (page.mode === 'lying') response.end(text(LIES[asked % LIES.length]!));
+    // Dead: it accepts, and never answers.
+  });
+  await new Promise<void>((ok) => server.listen(0, '127.0.0.1', ok));
+  return server;
+}
+
+/** How slow this machine is now: 1 while a process starts within 150 ms, at most 8. */
+export async function machinePace(): Promise<number> {
+  const fromMs = performance.now();
+  await gone(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }));
+  return Math.min(8, Math.max(1, Math.round((performance.now() - fromMs) / 100)));
+}
