@@ -1,5 +1,6 @@
 /** One JSON line an event, to stdout or stderr, with secrets redacted. Stage: report. */
 import { type Logger, pino } from 'pino';
+import { UNSAFE } from './unsafe.js';
 
 export type { Logger };
 
@@ -17,6 +18,13 @@ export function redactUrl(url: string): string {
   });
 }
 
+/** What servers, services and people sent is in it, and logs are read in terminals: only its own line break is obeyed. */
+export function inertLine(line: string): string {
+  return line.replace(UNSAFE, (char) =>
+    char === '\n' ? char : `\\u${char.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  );
+}
+
 export function createLog(options: LogOptions = {}): Logger {
   return pino(
     {
@@ -24,6 +32,7 @@ export function createLog(options: LogOptions = {}): Logger {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: inertLine },
       redact: ['password', 'token', 'url', '*.password', '*.token', '*.url'],
     },
     pino.destination({ fd: options.fd ?? 1, sync: true }),

@@ -1,8 +1,6 @@
 /** Text that came from outside, made safe and short for a terminal; numbers and times as people read them. Stage: cli. */
 import { closest as nearest, third } from '../closest.js';
-
-// C0, DEL, C1, zero-width and direction marks, line and paragraph separators: none may reach a terminal raw.
-const UNSAFE = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
+import { UNSAFE } from '../unsafe.js';
 
 function escapeChar(char: string): string {
   const code = char.codePointAt(0)!;

@@ -85,13 +85,13 @@ if (file !== undefined && process.send) {
   // Its parent may be gone while a function loops, and buffers are outside the limit of the heap: only another
   // thread sees either.
   new Worker(
-    `const end = () => process.kill(process.pid, 'SIGKILL');
+    `const end = () => process.kill(-process.pid, 'SIGKILL');
     setInterval(() => {
       if (process.ppid !== ${process.ppid} || process.memoryUsage.rss() > ${MOST_MEMORY}) end();
     }, 200);`,
     { eval: true },
   ).unref();
-  process.once('disconnect', () => process.exit(0));
+  process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
   try {
     const before = codeOf(file);
     const module = await importPolicyFile(file);

@@ -22,6 +22,22 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+function killGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // It never had a group, or nobody of it is left.
+    child.kill('SIGKILL');
+  }
+}
+
+/** Its functions have the same channel: what they send is not of ours. */
+function replyOf(message: unknown): CustomReply | null {
+  const { kind, results } = Object(message) as { kind?: unknown; results?: unknown };
+  if (kind === 'ready' || kind === 'fault') return message as CustomReply;
+  return kind === 'results' && Object(results) === results ? (message as CustomReply) : null;
+}
+
 export function createCustomProcess(
   file: string,
   code: string,
@@ -31,6 +47,7 @@ export function createCustomProcess(
   let nextId = 1;
   let ready = false;
   let ended: Error | null = null;
+  let gone = false;
   let begin: () => void = () => {};
   /** Settles when it is ready or has ended. */
   const started = new Promise<void>((ok) => {
@@ -43,6 +60,8 @@ export function createCustomProcess(
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     // JSON has no NaN, and a function may give it.
     serialization: 'advanced',
+    // A group of its own: what its functions start ends with it.
+    detached: true,
   });
   child.unref();
   child.channel?.unref();
@@ -58,13 +77,15 @@ export function createCustomProcess(
     clearTimeout(silence);
     ended ??= why;
     begin();
-    child.kill('SIGKILL');
+    // Once it is gone, its number may be another's.
+    if (!gone) killGroup(child);
     for (const { reject } of waiting.values()) reject(ended);
     waiting.clear();
   }
 
   child.on('message', (message) => {
-    const reply = message as CustomReply;
+    const reply = replyOf(message);
+    if (reply === null) return;
     clearTimeout(silence);
     if (reply.kind === 'ready') {
       ready = true;
@@ -79,6 +100,7 @@ export function createCustomProcess(
   child.once('error', (error) => end(new Error(`its process failed: ${error.message}`)));
   child.once('exit', (exitCode, signal) => {
     end(new Error(`its process ended (${signal ?? `exit code ${exitCode}`})`));
+    gone = true;
   });
 
   return {

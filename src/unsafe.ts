@@ -1,0 +1,4 @@
+/** Characters that may reach no terminal, log or chat raw, whoever sent them. Stage: sense, report, cli. */
+
+/** C0, DEL, C1, zero-width and direction marks, line and paragraph separators. */
+export const UNSAFE = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
