@@ -41,7 +41,7 @@ function checkDatabase(
   // The address is not repeated in a fault: it may hold what it should not.
   if (!form.test(url)) {
     report(`${field}.url`, `is not a ${name} address (${like}), nor env('DATABASE_URL').`);
-  } else if (/\/\/[^/@]*:[^/@]*@/.test(url) || /[?&]password=/.test(url)) {
+  } else if (/\/\/[^?#]*:[^?#]*@/.test(url) || /[?&](ssl)?pass[^=&]*=/i.test(url)) {
     report(
       `${field}.url`,
       "holds a password, and a policy is no place for one. Use env('DATABASE_URL').",

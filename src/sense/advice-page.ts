@@ -31,6 +31,12 @@ export function adviseText(signal: ScrapeSignal, text: string): string | null {
     const families = [
       ...new Set([...names].map((name) => name.replace(/_(bucket|count|sum)$/, ''))),
     ];
+    if (names.has(`${signal.metric}_count`)) {
+      return `${signal.metric} is a histogram or a summary: read it with scrape.quantile or scrape.mean.`;
+    }
+    if (names.has(signal.metric)) {
+      return `${signal.metric} is no histogram: read it with scrape.gauge, or scrape.rate if it counts.`;
+    }
     const like = namesLike(signal.metric, families);
     const mean =
       like.length === 0

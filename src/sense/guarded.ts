@@ -3,6 +3,7 @@ import CircuitBreaker from 'opossum';
 import { type Logger, redactUrl } from '../log.js';
 import { DeadlineError, within } from './deadline.js';
 import type { Missing } from './readings.js';
+import { shortened } from './source.js';
 
 export interface GuardedOptions<T> {
   /** What is asked, for people, without its secrets: `PostgreSQL at db:5432`. */
@@ -26,7 +27,6 @@ export interface Guarded<T> {
 }
 
 const RETRY_MS = 5_000;
-const LONGEST_DETAIL = 300;
 
 export function guarded<T extends object>(options: GuardedOptions<T>): Guarded<T> {
   const { name, source, deadlineMs, log, secrets = [] } = options;
@@ -75,7 +75,7 @@ export function guarded<T extends object>(options: GuardedOptions<T>): Guarded<T
         return { kind: 'missing', reason: 'breaker_open', detail: `last error: ${lastError}` };
       }
       const { reason, detail } = options.missingFor(error);
-      const told = redacted(detail ?? reason, secrets).slice(0, LONGEST_DETAIL);
+      const told = shortened(redacted(detail ?? reason, secrets));
       lastError = told;
       return { kind: 'missing', reason, detail: told };
     }

@@ -26,6 +26,7 @@ export class HttpFault extends Error {
   constructor(
     readonly reason: MissingReason,
     message: string,
+    readonly status?: number,
   ) {
     super(message);
   }

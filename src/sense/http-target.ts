@@ -50,11 +50,9 @@ export function targetOf(signal: HttpSignal, env: NodeJS.ProcessEnv): Resolved |
   }
   if (url.username || url.password) {
     // In the environment an address may carry them; in a policy it may not.
-    headers.authorization ??= basic(
-      decodeURIComponent(url.username),
-      decodeURIComponent(url.password),
-    );
-    secrets.push(decodeURIComponent(url.password), url.password);
+    const [user, password] = [plain(url.username), plain(url.password)];
+    headers.authorization ??= basic(user, password);
+    secrets.push(password, url.password);
     url.username = url.password = '';
   }
   const bad = Object.entries(headers).find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value));
@@ -66,6 +64,15 @@ export function targetOf(signal: HttpSignal, env: NodeJS.ProcessEnv): Resolved |
 function httpUrl(text: string): URL | null {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;
   return new URL(text);
+}
+
+/** A lone % stands for itself. */
+function plain(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
 }
 
 function basic(user: string, password: string): string {
@@ -88,5 +95,5 @@ export function statusFault(status: number, said = ''): HttpFault {
     429: 'it is asked too often',
   };
   const hint = hints[status] ?? (status >= 500 ? 'it is in trouble itself' : 'it refuses');
-  return new HttpFault('error', `${status}: ${hint}${said === '' ? '' : ` (${said})`}`);
+  return new HttpFault('error', `${status}: ${hint}${said === '' ? '' : ` (${said})`}`, status);
 }

@@ -49,6 +49,17 @@ export function createMysqlSource(signal: MysqlSignal, deps: SourceDeps): Source
   let wantsLag = false;
   let last: Asked | null = null;
 
+  async function openWithin(over: AbortSignal): Promise<Connection> {
+    let opened: Connection | undefined;
+    opened = await open(url as string, deadlineMs, () => {
+      if (connection === opened) connection = undefined;
+    });
+    // Nobody waits for it any more: the next look opens its own.
+    if (over.aborted) opened.destroy();
+    over.throwIfAborted();
+    return opened;
+  }
+
   const guard = guarded<Asked>({
     name: 'MySQL',
     source: 'mysql',
@@ -63,9 +74,7 @@ export function createMysqlSource(signal: MysqlSignal, deps: SourceDeps): Source
       };
       over.addEventListener('abort', cut);
       try {
-        connection ??= await open(url, deadlineMs, () => {
-          connection = undefined;
-        });
+        connection ??= await openWithin(over);
         const [rows] = await connection.query<RowDataPacket[]>(STATUS_QUERY);
         const [limit] = await connection.query<RowDataPacket[]>(LIMIT_QUERY);
         const replica = wantsLag ? await replicaOf(connection) : null;

@@ -1,6 +1,9 @@
 /** The one query that PostgreSQL is asked each tick, and the row it answers with. Stage: sense. */
 
 export interface PostgresRow {
+  /** Who asks, quoted for SQL, and whether it may see the sessions of other roles. */
+  role: string;
+  sees_all: boolean;
   /** Client sessions of this database, our own left out; those that the role may not see are among them. */
   sessions: number;
   hidden: number;
@@ -37,6 +40,8 @@ WITH all_sessions AS MATERIALIZED (
   FROM all_sessions WHERE datname = current_database() AND pid <> pg_backend_pid()
 )
 SELECT
+  quote_ident(current_user) AS role,
+  pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all,
   count(*)::int AS sessions,
   count(*) FILTER (WHERE query = '<insufficient privilege>' OR state = 'disabled')::int AS hidden,
   (SELECT json_object_agg(what, n ORDER BY n DESC, what) FROM (

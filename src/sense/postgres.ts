@@ -39,9 +39,11 @@ export function createPostgresSource(signal: PostgresSignal, deps: SourceDeps): 
     deadlineMs,
     log,
     secrets: [passwordOf(url)],
-    async ask() {
+    async ask(over) {
       const monotonicMs = clock.monotonicMs();
-      pool ??= await openPool(url, deadlineMs);
+      const { default: pg } = await driver();
+      over.throwIfAborted();
+      pool ??= openPool(pg, url, deadlineMs);
       const { rows } = await pool.query<PostgresRow>(QUERY);
       return { ...rows[0]!, monotonicMs };
     },
@@ -64,6 +66,7 @@ export function createPostgresSource(signal: PostgresSignal, deps: SourceDeps): 
 /** One number of a row. What the role may not see is no zero: it is said. */
 function seenOf(row: Asked, signal: PostgresSignal): Seen | Missing {
   const { monotonicMs } = row;
+  const { hidden, sessions, role } = row;
   switch (signal.stat) {
     case 'connectionsRatio': {
       const detail = `${row.connections} of ${row.most_connections}`;
@@ -71,21 +74,24 @@ function seenOf(row: Asked, signal: PostgresSignal): Seen | Missing {
       return seenNumber(share, 'ratio', monotonicMs, { detail });
     }
     case 'waiting': {
-      if (isBlind(row)) return hidden(row.hidden, row.sessions, 'sessions');
+      if (isBlind(row)) return blind(hidden, sessions, 'sessions', role);
       const waits = Object.entries(row.waits ?? {}).filter(
         ([what]) => signal.for?.some((type) => what.startsWith(`${type}:`)) ?? true,
       );
       const waiting = waits.reduce((sum, [, n]) => sum + n, 0);
       const most = waits.slice(0, 3).map(([what, n]) => `${what} ${n}`);
-      const detail = most.length > 0 ? { detail: most.join(', ') } : {};
+      const told = most.length > 0 ? most.join(', ') : unproven(row);
+      const detail = told === '' ? {} : { detail: told };
       return seenNumber(waiting, 'count', monotonicMs, detail);
     }
     case 'longestTransactionMs':
-      if (isBlind(row)) return hidden(row.hidden, row.sessions, 'sessions');
-      return seenNumber(row.longest_transaction_ms, 'milliseconds', monotonicMs);
+      if (isBlind(row)) return blind(hidden, sessions, 'sessions', role);
+      return seenNumber(row.longest_transaction_ms, 'milliseconds', monotonicMs, {
+        ...(unproven(row) === '' ? {} : { detail: unproven(row) }),
+      });
     case 'replicaLagMs':
       if (row.replicas_hidden > 0)
-        return hidden(row.replicas_hidden, Math.max(1, row.replicas), 'replications');
+        return blind(row.replicas_hidden, Math.max(1, row.replicas), 'replications', role);
       if (row.replica_lag_ms === null) {
         const why = row.in_recovery
           ? 'the replica has replayed nothing since it started'
@@ -102,18 +108,29 @@ function isBlind({ hidden, sessions }: Asked): boolean {
   return hidden > sessions / 2;
 }
 
-function hidden(some: number, all: number, what: string): Missing {
+/** Nobody else is connected yet: what is 0 now will be hidden once somebody is. */
+function unproven({ sessions, sees_all, role }: Asked): string {
+  if (sessions > 0 || sees_all) return '';
+  return `no session to see; those of other roles will be hidden from this role. Run: GRANT pg_monitor TO ${role}`;
+}
+
+function blind(some: number, all: number, what: string, role: string): Missing {
   return missing(
     'error',
-    `${some} of ${all} ${what} are hidden from this role. Run: GRANT pg_monitor TO <role>`,
+    `${some} of ${all} ${what} are hidden from this role. Run: GRANT pg_monitor TO ${role}`,
   );
 }
 
-async function openPool(url: string, deadlineMs: number): Promise<Pool> {
-  const { default: pg } = await import('pg').catch((error: { code?: string }) => {
+type Driver = Awaited<ReturnType<typeof driver>>['default'];
+
+function driver() {
+  return import('pg').catch((error: { code?: string }) => {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Error("the npm package 'pg' is not installed. Run: npm install pg");
   });
+}
+
+function openPool(pg: Driver, url: string, deadlineMs: number): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: 1,

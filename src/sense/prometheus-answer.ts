@@ -8,6 +8,8 @@ const answerSchema = z.object({
   errorType: z.string().optional(),
   error: z.string().optional(),
   warnings: z.array(z.string()).optional(),
+  /** VictoriaMetrics: some of its storage nodes did not answer. */
+  isPartial: z.boolean().optional(),
   data: z.object({ resultType: z.string(), result: z.unknown() }).optional(),
 });
 const point = z.tuple([z.number(), z.string()]);
@@ -35,13 +37,14 @@ export async function instant(
     if (status !== 200) throw statusFault(status);
     throw new HttpFault('error', 'its answer is not that of a Prometheus API. Is the path right?');
   }
-  const { error, data, warnings = [] } = parsed.data;
+  const { error, data, isPartial, warnings = [] } = parsed.data;
   if (parsed.data.status === 'error' || status !== 200 || data === undefined) {
     if (parsed.data.errorType === 'bad_data') {
-      throw new HttpFault('error', `it refuses the query: ${error}`);
+      throw new HttpFault('error', `it refuses the query: ${error}`, status);
     }
     throw status === 200 ? new HttpFault('error', `it says: ${error}`) : statusFault(status, error);
   }
+  if (isPartial) warnings.push('its answer is of some of its storage nodes only (isPartial)');
   return { series: seriesOf(data), warnings };
 }
 

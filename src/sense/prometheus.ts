@@ -61,8 +61,7 @@ export function createPrometheusSource(signal: PrometheusSignal, deps: SourceDep
         instant(client, target.url, query, over),
         selectors.length === 0
           ? null
-          : // An age that cannot be had is no reason to have no value.
-            instant(client, target.url, ageQuery(selectors), over).catch(() => null),
+          : instant(client, target.url, ageQuery(selectors), over).catch(refused),
       ]);
       return { answer, ages: ages === null ? null : agesOf(ages), monotonicMs };
     },
@@ -126,6 +125,13 @@ export function createPrometheusSource(signal: PrometheusSignal, deps: SourceDep
   };
 }
 
+/** An age that this server cannot tell of these series is no reason to have no value; one that it fails to tell is. */
+function refused(error: unknown): null {
+  const { status = 0 } = error as { status?: number };
+  if (status === 400 || status === 422) return null;
+  throw error;
+}
+
 function agesOf({ series }: Answer): Map<number, number> {
   return new Map(
     series
@@ -145,7 +151,7 @@ const COMBINED: Record<string, (values: number[]) => number> = {
 function oneNumber(series: Answer['series'], aggregate: string): number | Missing {
   const combine = COMBINED[aggregate];
   if (series.length > 1 && !combine) {
-    const two = series.slice(0, 2).map(({ labels }) => JSON.stringify(labels));
+    const two = series.slice(0, 2).map(({ labels }) => JSON.stringify(labels).slice(0, 150));
     return missing(
       'ambiguous',
       `the query gives ${series.length} series (${two.join(', ')}, …), and one number is wanted. Write sum(…) or max(…), or give aggregate: 'max'.`,

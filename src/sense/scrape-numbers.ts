@@ -11,9 +11,28 @@ export function matches(sample: Sample, labels: Labels = {}): boolean {
   });
 }
 
-function identity({ labels }: Sample): string {
-  return JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+const identities = new WeakMap<Sample, string>();
+
+function identity(sample: Sample): string {
+  const known = identities.get(sample);
+  if (known !== undefined) return known;
+  const made = JSON.stringify(Object.entries(sample.labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+  identities.set(sample, made);
+  return made;
 }
+
+/**
+ * What is to be known of these series at the next page: those that are not on this one are remembered as they were. A
+ * page may have broken off, and when it is whole again, what was counted long ago is no burst.
+ */
+export function remembered(before: readonly Sample[], now: readonly Sample[]): readonly Sample[] {
+  const there = new Set(now.map(identity));
+  const gone = before.filter((sample) => !there.has(identity(sample)));
+  return gone.length === 0 ? now : [...now, ...gone.slice(0, MOST_GONE)];
+}
+
+/** Series come and go for ever in some processes. */
+const MOST_GONE = 20_000;
 
 /**
  * What each matching series gained. One that was not there before began at zero, for the process is the same: a first

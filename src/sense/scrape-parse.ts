@@ -25,6 +25,8 @@ export class PageFault extends Error {}
 /** More would not tell more, and a page is kept from one look to the next. */
 const MOST_COUNTERS = 400;
 const MOST_SERIES = 20_000;
+/** Of one line: labels of megabytes would hold up everything else. */
+const LONGEST_LINE = 100_000;
 
 export function parsePage(text: string, openMetrics: boolean, wanted: ReadonlySet<string>): Page {
   const page: Page = {
@@ -34,6 +36,7 @@ export function parsePage(text: string, openMetrics: boolean, wanted: ReadonlySe
     counters: new Map(),
     startS: null,
   };
+  const stands = new Set<string>();
   let series = 0;
   let ended = false;
   let lineNumber = 0;
@@ -52,6 +55,9 @@ export function parsePage(text: string, openMetrics: boolean, wanted: ReadonlySe
       continue;
     }
     if (line === '' || line.trim() === '') continue;
+    if (line.length > LONGEST_LINE) {
+      throw new PageFault(`line ${lineNumber} is longer than ${LONGEST_LINE / 1000} kB`);
+    }
     const parts = partsOf(line);
     if (parts === null) {
       throw new PageFault(`line ${lineNumber} is no metric (${JSON.stringify(line.slice(0, 60))})`);
@@ -67,6 +73,10 @@ export function parsePage(text: string, openMetrics: boolean, wanted: ReadonlySe
     if (name === 'process_start_time_seconds') page.startS = read.value;
     if (counts) page.counters.set(key, read.value);
     if (!isWanted) continue;
+    if (stands.has(key)) {
+      throw new PageFault(`line ${lineNumber} repeats a series: ${key.slice(0, 60)}`);
+    }
+    stands.add(key);
     series += 1;
     if (series > MOST_SERIES) {
       throw new PageFault(`more than ${MOST_SERIES} series of what is wanted: give labels`);

@@ -91,8 +91,8 @@ function gauge(signal: Extract<ScrapeSignal, { stat: 'gauge' }>, page: Page): Pa
   const combined = {
     sum,
     avg: sum / values.length,
-    max: Math.max(...values.slice(0, 10_000)),
-    min: Math.min(...values.slice(0, 10_000)),
+    max: values.reduce((high, value) => Math.max(high, value)),
+    min: values.reduce((low, value) => Math.min(low, value)),
   }[aggregate ?? 'sum'];
   return { value: combined, count: 1, stampMs: stampOf(found) };
 }
@@ -161,6 +161,12 @@ function histogram(
   const stampMs = stampOf(series);
   if (of === 'mean') return { value: total(gained('_sum')) / count, count, stampMs };
   const found = bucketQuantile(buckets, of);
+  if (found === null && buckets.length > 0) {
+    return missing(
+      'error',
+      `${metric} counted ${count} observations, and none of them in a bucket`,
+    );
+  }
   if (found === null) {
     const mend =
       "Read a quantile of its own: scrape.gauge(url, metric, { labels: { quantile: '0.95' } })";
@@ -205,7 +211,7 @@ function labelNames(samples: readonly Sample[]): string {
 
 function stampOf(samples: readonly Sample[]): number | null {
   const stamps = samples.map(({ timestampMs }) => timestampMs).filter((at) => at !== null);
-  return stamps.length === 0 ? null : Math.max(...stamps.slice(0, 10_000));
+  return stamps.length === 0 ? null : stamps.reduce((newest, at) => Math.max(newest, at));
 }
 
 /** By the page's own times where it gives them, for then it may be older than the look. */

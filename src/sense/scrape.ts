@@ -3,7 +3,8 @@ import { guarded } from './guarded.js';
 import { createHttpClient, HttpFault } from './http-get.js';
 import { missingForHttp, statusFault, targetOf } from './http-target.js';
 import type { Missing } from './readings.js';
-import { PageFault, parsePage } from './scrape-parse.js';
+import { remembered } from './scrape-numbers.js';
+import { type Page, PageFault, parsePage } from './scrape-parse.js';
 import { pageNumber, type ScrapeSignal, sampleNames, type Taken } from './scrape-reading.js';
 import { compare } from './scrape-workers.js';
 import { seenNumber } from './seen.js';
@@ -24,6 +25,8 @@ const CENSUS = 4;
 const SEVERAL_MS = 30_000;
 /** What was gained since longer ago says nothing of now. */
 const BASELINE_MS = 60_000;
+/** `Date` is in whole seconds, and a page takes its time: what lies further ahead is of no moment that was. */
+const AHEAD_MS = 5_000;
 
 const ACCEPT =
   'text/plain;version=0.0.4;q=1,application/openmetrics-text;version=1.0.0;q=0.9,*/*;q=0.1';
@@ -43,6 +46,8 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
   const { target, secrets } = found;
   const client = createHttpClient(target, { accept: ACCEPT, reuse: false });
   let names: ReadonlySet<string> = new Set();
+  /** Those of them that count up. */
+  let counted: ReadonlySet<string> = new Set();
   let baseline: Taken | null = null;
   let several: { untilMs: number; why: Missing } | null = null;
   /** What was seen last of each signal, and the page's own time of it. */
@@ -103,11 +108,23 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
       if (verdict === 'restarted') restarted = (rest as { why: string }).why;
       last = taken;
     }
-    baseline = restarted === null ? newest : null;
+    baseline = restarted === null ? { ...newest, page: withGone(before, newest.page) } : null;
     return {
       before,
       fault: restarted === null ? null : missing('reset', `the process restarted: ${restarted}`),
     };
+  }
+
+  /** What the next page is held against. */
+  function withGone(before: Taken | null, page: Page): Page {
+    if (before === null) return page;
+    const samples = new Map(page.samples);
+    for (const name of counted) {
+      const known = before.page.samples.get(name);
+      if (known !== undefined)
+        samples.set(name, [...remembered(known, page.samples.get(name) ?? [])]);
+    }
+    return { ...page, samples };
   }
 
   function seenOf(wanted: ScrapeSignal, before: Taken | null, now: Taken): Seen | Missing {
@@ -120,11 +137,14 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
     if ('kind' in number) return number;
     const { value, stampMs, ...more } = number;
     if (stampMs !== null && last?.stampMs === stampMs) return last.seen;
-    // The page's times are its server's: only the age is taken over, by that server's own clock.
-    const ageMs =
-      stampMs === null || now.serverMs === null ? 0 : Math.max(0, now.serverMs - stampMs);
+    // The page's times are its server's: only the age is taken over, by that server's own clock if it tells it.
+    const ageMs = stampMs === null ? 0 : (now.serverMs ?? clock.nowMs()) - stampMs;
+    if (ageMs < -AHEAD_MS) {
+      const aheadS = Math.round(-ageMs / 1000);
+      return missing('clock_skew', `its samples are of ${aheadS} s after its own time`);
+    }
     const unit = 'unit' in wanted ? (wanted.unit ?? 'count') : 'count';
-    const seen = seenNumber(value, unit, now.monotonicMs - ageMs, more);
+    const seen = seenNumber(value, unit, now.monotonicMs - Math.max(0, ageMs), more);
     if (seen.kind === 'value' && stampMs !== null) told.set(key, { seen, stampMs });
     return seen;
   }
@@ -137,6 +157,7 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
         return lookOf(wanted, () => held.why);
       several = null;
       names = new Set(signals.flatMap(sampleNames));
+      counted = new Set(signals.filter(({ stat }) => stat !== 'gauge').flatMap(sampleNames));
       if (baseline !== null && clock.monotonicMs() - baseline.monotonicMs > BASELINE_MS) {
         baseline = null;
       }

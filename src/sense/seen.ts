@@ -1,7 +1,7 @@
 /** A number that a source gave → what the daemon takes in, or why it cannot be one. Pure. Stage: sense. */
 import type { Unit } from '../policy/signals-schema.js';
 import type { Missing } from './readings.js';
-import { missing, type Seen } from './source.js';
+import { missing, type Seen, shortened } from './source.js';
 
 export interface SeenMore {
   /** Default 1. */
@@ -28,6 +28,6 @@ export function seenNumber(
     value: unit === 'seconds' ? value * 1000 : value,
     monotonicMs,
     count: more.count ?? 1,
-    ...(more.detail === undefined ? {} : { detail: more.detail }),
+    ...(more.detail === undefined ? {} : { detail: shortened(more.detail) }),
   };
 }

@@ -50,8 +50,15 @@ export interface SourceDeps {
   policyFile?: (code: string) => string | null;
 }
 
+/** Names and labels of a server may be megabytes, and details are stored with each tick. */
+const LONGEST_DETAIL = 500;
+
+export function shortened(detail: string): string {
+  return detail.length > LONGEST_DETAIL ? `${detail.slice(0, LONGEST_DETAIL - 1)}…` : detail;
+}
+
 export function missing(reason: MissingReason, detail: string): Missing {
-  return { kind: 'missing', reason, detail };
+  return { kind: 'missing', reason, detail: shortened(detail) };
 }
 
 /** The same answer for all that was wanted. */
