@@ -1,9 +1,9 @@
 /** One limiter's turn: sense, estimate, then lead (decide, guard, write or beat) or watch while another leads. Stage: daemon. */
-import { readParamsAnyhow } from '../actuate/actuator.js';
 import { adopt, type LoadedPolicy } from '../actuate/adopt.js';
 import { createLease } from '../actuate/lease.js';
 import { createEstimateState, type EstimateState, estimate } from '../estimate/estimate.js';
 import type { Params } from '../redis/params.js';
+import { createParamsReader } from '../redis/reread-params.js';
 import { isOlder } from '../redis/write-order.js';
 import { reportInForce, reportLease } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
@@ -27,6 +27,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
   const history = createHistory({ redis, address, clock, log });
   const clockHold = createClockHold(deps.clocks);
   const leader = createLeader({ ...deps, writer, lease, history, clockHold });
+  const readParams = createParamsReader(redis, address);
   const duty = createDuty({ limiter, leaseMs, clock, members: deps.members });
   /** Read at the first turn. */
   let adopted: LoadedPolicy | null = null;
@@ -63,7 +64,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
     estimates = estimated.state;
 
     // Read last: sources may have taken a while, and a person may have written meanwhile.
-    const { params, nowUs, unreadable } = await readParamsAnyhow(redis, address);
+    const { params, nowUs, unreadable } = await readParams();
     deps.clocks.notice(nowUs / 1000);
     if (unreadable !== null) log.error({ event: 'params_unreadable', limiter }, unreadable.message);
     duty.saw(params !== null && params.validUntil * 1000 > nowUs);
@@ -91,7 +92,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
     sampler = null;
     estimates = createEstimateState();
     lastTickMs = null;
-    const { params, nowUs } = await readParamsAnyhow(redis, address);
+    const { params, nowUs } = await readParams();
     duty.saw(params !== null && params.validUntil * 1000 > nowUs);
     if (params !== null)
       reportInForce(metrics, limiter, inForceView(params, nowUs / 1000, null).view);
@@ -122,7 +123,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
   }
 
   async function findAdopted(): Promise<void> {
-    const { params, unreadable } = await readParamsAnyhow(redis, address);
+    const { params, unreadable } = await readParams();
     if (params !== null) await follow(params.policyHash);
     empty = adopted === null && params === null && unreadable === null;
   }

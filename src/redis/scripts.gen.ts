@@ -5397,6 +5397,49 @@ return added\n\
 ",
 };
 
+/** Keys of `reread`, in order. */
+export type RereadKeys = [...params: string[]];
+/** Arguments of `reread`, in order. */
+export type RereadArgs = [...mark: ScriptArg[]];
+/**
+ * params as stored, of those limiters whose params are not as they were last read.
+ * Returns [nowUs, then of each three: validUntil, mark (both empty: missing), fields and values; nil when the mark is that]. O(fields of all).
+ */
+export const rereadScript: Script<RereadKeys, RereadArgs> = {
+  name: 'reread',
+  sha: '6891e41c695650e5c08a3122dbbca59ba3ad37f6',
+  lua: "-- flyball reread\n\
+local out = {}\n\
+for i = 1, #KEYS do\n\
+  local all = redis.call('HGETALL', KEYS[i])\n\
+  local kept = {}\n\
+  local valid = ''\n\
+  for j = 1, #all, 2 do\n\
+    if all[j] == 'validUntil' then\n\
+      valid = all[j + 1]\n\
+    elseif all[j] ~= 'hot' then\n\
+      kept[#kept + 1] = all[j]\n\
+      kept[#kept + 1] = all[j + 1]\n\
+    end\n\
+  end\n\
+  local mark = ''\n\
+  if #kept > 0 then mark = redis.sha1hex(table.concat(kept, '\\n\
+')) end\n\
+  local at = 3 * i - 1\n\
+  out[at] = valid\n\
+  out[at + 1] = mark\n\
+  if mark == '' or mark == ARGV[i] then\n\
+    out[at + 2] = false\n\
+  else\n\
+    out[at + 2] = kept\n\
+  end\n\
+end\n\
+local time = redis.call('TIME')\n\
+out[1] = string.format('%.0f', time[1] * 1000000 + time[2])\n\
+return out\n\
+",
+};
+
 /** Keys of `seconds`, in order. */
 export type SecondsKeys = [...second: string[]];
 /** Arguments of `seconds`, in order. */
