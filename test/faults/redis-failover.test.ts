@@ -128,11 +128,11 @@ test('Cluster: a failover of the node that holds the limiter is noticed; a slot 
   const owner = await cluster.ownerOf(keys.params);
   const to = cluster.masters.find((master) => master.id !== owner.id)!;
   await cluster.moveSlot(keys.params, to);
-  await until('turns on the new node', async () => {
-    const text = await redis.get(keys.status);
-    return text !== null && JSON.parse(text).atMs > Date.now() - 200;
+  const runId = /^run_id:(\w+)/m.exec(await to.admin.info('server'))![1];
+  await until('the daemon knows the new node', async () => {
+    const text = await redis.get(keys.state).catch(() => null);
+    return text !== null && JSON.parse(text).failover?.runId === runId;
   });
-  await seenByDaemon(redis);
   expect((await readEntries(redis, address, { reason: 'redis_failover' })).entries).toEqual([]);
 
   await to.admin.call('WAIT', 1, 5000);
