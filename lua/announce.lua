@@ -22,6 +22,9 @@ local now_ms = math.floor(now / 1000)
 local function spoke_at(at, text)
   return string.format('%.0f', at) .. ' ' .. text
 end
+-- A key of another type is of nobody's: with it no daemon would hear of another.
+local kind = redis.call('TYPE', KEYS[1])['ok']
+if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end
 if record == '' then
   redis.call('HDEL', KEYS[1], owner)
 else

@@ -637,7 +637,7 @@ export type AnnounceArgs = [nowUs: ScriptArg, owner: ScriptArg, record: ScriptAr
  */
 export const announceScript: Script<AnnounceKeys, AnnounceArgs> = {
   name: 'announce',
-  sha: 'c44cedfff7fbcc00c8b8424eed3a888d72ed2067',
+  sha: '7b6cbf1ac1217858b9fdeb87bb0c827ff1ecbc06',
   lua: "-- flyball announce\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -678,6 +678,8 @@ local now_ms = math.floor(now / 1000)\n\
 local function spoke_at(at, text)\n\
   return string.format('%.0f', at) .. ' ' .. text\n\
 end\n\
+local kind = redis.call('TYPE', KEYS[1])['ok']\n\
+if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n\
 if record == '' then\n\
   redis.call('HDEL', KEYS[1], owner)\n\
 else\n\

@@ -59,6 +59,26 @@ test('what nothing of ours wrote is removed, and a malformed call is refused', a
   await expect(wrong).rejects.toThrow('FLYBALL_E_CALL_INVALID');
 });
 
+test('a registry of another type gives way: daemons hear of each other again', async () => {
+  await redis.set(keys.daemons, 'a string');
+  expect(await says('a:1:x', 0)).toEqual(['a:1:x']);
+  expect(await says('b:2:y', 100)).toEqual(['a:1:x', 'b:2:y']);
+  await redis.del(keys.daemons);
+  await redis.lpush(keys.daemons, 'a list');
+  expect(await says('a:1:x', 200, null)).toEqual([]);
+});
+
+test('daemons that do not exist, fifty of them, are forgotten within the time that one may be silent', async () => {
+  const ghosts = Object.fromEntries(
+    Array.from({ length: 50 }, (_, i) => [`ghost${i}:${i}:z`, `${9_999_999_999_999 - i} {}`]),
+  );
+  await redis.hset(keys.daemons, ghosts);
+  expect(await says('a:1:x', 0)).toHaveLength(51);
+  expect(await says('a:1:x', 3001)).toEqual(['a:1:x']);
+  await says('a:1:x', 61_000);
+  expect(await redis.hlen(keys.daemons)).toBe(1);
+});
+
 const asks = (budget: FleetBudget, factor: number, atMs: number) =>
   spendBudget(redis, { ...budget, factor, nowUs: START_US + atMs * 1000 });
 
