@@ -85,6 +85,14 @@ test('Slack: nobody is mentioned by what comes from outside', () => {
 });
 
 describe('chat robots', () => {
+  test.each(['feishu', 'dingtalk', 'wecom'] as const)(
+    '%s: nobody is mentioned by what comes from outside',
+    (to) => {
+      const why = '<at user_id="all">x</at> <@all>';
+      expect(sent(to, { ...alert, why }).body).not.toMatch(/<|u003c/i);
+    },
+  );
+
   test('Feishu and DingTalk sign as their manuals say', () => {
     expect(sent('feishu', alert, { secret: 's' }).json).toMatchObject({
       msg_type: 'text',
@@ -134,6 +142,22 @@ describe('secrets', () => {
       name: 'slack (SLACK_URL)',
       secrets: ['https://hooks.test/x'],
     });
+  });
+
+  test('by all of an address that tells it: servers repeat paths, and mail servers passwords', () => {
+    const slack = { to: 'slack', url: { env: 'URL' } } as const;
+    const URL = 'https://hooks.test/services/T01/B0SECRET/x9y8z7?token=abcdef1';
+    const { secrets } = resolveTarget(slack, { URL }) as { secrets: string[] };
+    for (const part of ['/services/T01/B0SECRET/x9y8z7', 'B0SECRET', 'x9y8z7', 'abcdef1']) {
+      expect(secrets).toContain(part);
+    }
+    expect(secrets).not.toContain('');
+    expect(secrets).not.toContain('T01');
+    const mail = { to: 'email', smtp: { env: 'URL' }, from: 'a@x.test', recipients: ['b@x.test'] };
+    const smtp = resolveTarget(mail as Parameters<typeof resolveTarget>[0], {
+      URL: 'smtp://u:p%40ssword@mail.test:587',
+    }) as { secrets: string[] };
+    expect(smtp.secrets).toEqual(expect.arrayContaining(['p%40ssword', 'p@ssword']));
   });
 
   test('that are not there, or no address, are named and not shown', () => {

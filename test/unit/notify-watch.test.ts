@@ -96,6 +96,13 @@ test('a signal is lost after 30 s without it; a tick that brings nothing new say
   expect(alerts[0]!.why).toBe('unreachable');
 });
 
+test('a lost signal that the policy no longer names is over; not so without a word on it', () => {
+  const lost = { signals: { p99: { lost: true, why: 'unreachable' } } };
+  const alerts = run([...many(40, lost), ...many(3, { signals: {} })]);
+  expect(told(alerts)).toEqual(['signal_lost firing', 'signal_lost resolved']);
+  expect(alerts[1]!.what).toBe('signal p99 is gone');
+});
+
 describe('denials', () => {
   const traffic = (denied: number) => ({
     traffic: { offered: 1000, denied, fallback: 0, slow: 0 },
