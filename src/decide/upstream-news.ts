@@ -94,6 +94,8 @@ export function newestWord(
   const rank = ({ state }: ToldBreaker) => TOLD_STATES.indexOf(state);
   let newest: { by: string; told: ToldBreaker } | undefined;
   for (const [by, told] of others) {
+    // Of no trip that was: it would lie above all that are to come, and nobody would be followed any more.
+    if (told.round > nowMs + LONGEST_MS) continue;
     const before = newest?.told;
     const newer =
       before === undefined ||
