@@ -8,7 +8,7 @@ import type { LawMemory, Sample } from './types.js';
  * throughput to that of time: s = d ln X ÷ d ln N = 1 − d ln W ÷ d ln N. Where W grows from L ever faster with N, as
  * it does in any queue, d ln W ÷ d ln N is at least 1 − L ÷ W, so
  *
- *   s expected = 1 − convex · (1 − L ÷ W)        convex ≥ 1: 1 is M/M/1, 1.6 a service under contention (USL)
+ *   s expected = 1 − convex · (1 − L ÷ W)        convex ≥ 1: 1 is M/M/1, more a service under contention (USL)
  *
  * A mean of n answers varies by 1/√n, a p99 by almost three times that: idle noise of the one looks like overload,
  * while the other shows that nothing waits. L is only what is expected: what throughput is seen to do overrules it.
@@ -20,7 +20,8 @@ export const LEISURE = {
   down: 0.3,
   freeMs: 60_000,
   boundMs: 600_000,
-  convex: 1.6,
+  /** Much more takes a service that became slower by itself for one with a queue, and cuts for nothing. */
+  convex: 1.4,
   /** No more is expected than this: L may have been learnt under load; and no less, since the service may be slower by itself. */
   most: 0.8,
   least: -0.3,

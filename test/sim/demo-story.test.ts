@@ -1,6 +1,6 @@
 /** The demo's story in virtual time: what the autopilot must keep, and what it may cost in changes. */
 import { describe, expect, test } from 'vitest';
-import { demoPolicy, KNEE, phaseFigures, playStory } from './demo-story.js';
+import { demoPolicy, KNEE, phaseFigures, playStory, STORY } from './demo-story.js';
 
 describe.each([1, 2])('the story on seed %i', (seed) => {
   const { seconds, changes } = playStory(demoPolicy(), seed);
@@ -34,6 +34,15 @@ describe.each([1, 2])('the story on seed %i', (seed) => {
     expect(changes.length).toBeLessThanOrEqual(40);
     expect(changes.filter(({ atMs }) => atMs < 11_000)).toEqual([]);
     for (const { decision } of changes) expect(decision.sentence).toMatch(/\d/);
+  });
+});
+
+describe.each(['250ms', '350ms'])('a database at half speed under an objective of %s', (below) => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])('seed %i: 85 %% of what it can do is kept', (seed) => {
+    const objective = { p95: { below }, errors: { below: '1%' }, dbWait: { below: 5 } };
+    const { seconds } = playStory(demoPolicy({ objective }), seed, STORY.slice(0, 3));
+    expect(phaseFigures(seconds, 1).goodPerSecond).toBeGreaterThan(0.85 * KNEE);
+    expect(phaseFigures(seconds, 2).goodPerSecond).toBeGreaterThan((0.85 * KNEE) / 2);
   });
 });
 
