@@ -1,13 +1,13 @@
 /** `flyball notify test`: sends one test alert to each destination of the policies, and says what came of it. Stage: cli. */
 import { randomUUID } from 'node:crypto';
-import { hostname, userInfo } from 'node:os';
 import { Command } from 'commander';
 import { EXIT, PolicyError } from '../errors.js';
 import { loadPolicies } from '../policy/load.js';
 import type { Destination } from '../policy/notify-schema.js';
 import { type Alert, textOf } from '../report/notify/alert.js';
 import { attempt } from '../report/notify/attempt.js';
-import { nameOf, resolveTarget } from '../report/notify/target.js';
+import { addressOf, nameOf, resolveTarget } from '../report/notify/target.js';
+import { actorName } from './change.js';
 import { policyPaths } from './doctor-policies.js';
 import { type CliIo, UsageError } from './output.js';
 import { clean } from './text.js';
@@ -50,7 +50,7 @@ export function register(program: Command, io: CliIo): void {
         for (const { policy } of loaded) {
           for (const destination of policy.notify ?? []) {
             if (flags.to !== undefined && destination.to !== flags.to) continue;
-            const key = JSON.stringify(destination);
+            const key = addressOf(destination);
             const entry = wanted.get(key) ?? { destination, limiters: [] };
             entry.limiters.push(policy.limiter.name);
             wanted.set(key, entry);
@@ -117,7 +117,7 @@ function testAlert(limiter: string): Alert {
     owner: null,
     what: 'a test, nothing has happened',
     why: 'flyball notify test was called',
-    who: `${userInfo().username}@${hostname()} (unverified)`,
+    who: actorName(),
     numbers: [],
     undo: null,
     look: `flyball status ${limiter}`,
