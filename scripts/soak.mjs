@@ -1,50 +1,95 @@
 /**
- * `npm run soak -- [--minutes N] [--seed S]`: the property and fault suites again and again, each round on another
- * seed, until the time is up or a round fails. The last line of stdout is one JSON object.
+ * `npm run soak`: two ways to try for long what CI tries once.
+ *
+ *     --minutes N [--seed S]                  the property and fault suites again and again, each round on another seed
+ *     --schedules N [--seed S] [--at-once K]  drawn schedules of faults on real processes, N of them from seed S on;
+ *                                             a seed alone plays that one and prints its steps
+ *
+ * `--json` is what it always does: the last line of stdout is one JSON object.
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
+const USAGE = `usage: npm run soak -- [--minutes 0.1 … 1440] [--seed integer]
+       npm run soak -- --schedules 1 … 100000 [--seed integer] [--at-once 1 … 8] [--json]
+`;
 const root = fileURLToPath(new URL('..', import.meta.url));
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    seed: { type: 'string', default: '1' },
-  },
-});
-const minutes = Number(values.minutes);
-const firstSeed = Number(values.seed);
-if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isSafeInteger(firstSeed)) {
-  process.stderr.write('usage: npm run soak -- [--minutes 0.1 … 1440] [--seed integer]\n');
+const { minutes, schedules, seed, atOnce } = readArguments();
+process.exitCode = await (schedules === null ? suites() : faults());
+
+function readArguments() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        minutes: { type: 'string' },
+        schedules: { type: 'string' },
+        seed: { type: 'string' },
+        'at-once': { type: 'string', default: '2' },
+        json: { type: 'boolean' },
+      },
+    });
+    // One seed alone, without a time: that schedule once more.
+    const alone = values.seed !== undefined && values.minutes === undefined;
+    const counted = values.schedules ?? (alone ? '1' : undefined);
+    const found = {
+      minutes: Number(values.minutes ?? 10),
+      schedules: counted === undefined ? null : Number(counted),
+      seed: Number(values.seed ?? 1),
+      atOnce: Number(values['at-once']),
+    };
+    const whole = (n, most) => Number.isSafeInteger(n) && n >= 1 && n <= most;
+    const good =
+      found.minutes > 0 &&
+      found.minutes <= 24 * 60 &&
+      Number.isSafeInteger(found.seed) &&
+      whole(found.atOnce, 8) &&
+      (found.schedules === null || whole(found.schedules, 100_000)) &&
+      !(values.schedules !== undefined && values.minutes !== undefined);
+    if (good) return found;
+    process.stderr.write(USAGE);
+  } catch (error) {
+    process.stderr.write(`${error.message}\n${USAGE}`);
+  }
   process.exit(64);
 }
 
-const suites = ['test/property/', 'test/lua/', 'test/faults/'].filter((path) =>
-  existsSync(join(root, path)),
-);
-const endAt = performance.now() + minutes * 60_000;
-let rounds = 0;
-let failedSeed = null;
-// At least one round: a soak that ran nothing must not count as passed.
-do {
-  const seed = firstSeed + rounds;
-  process.stderr.write(`soak: round ${rounds + 1}, seed ${seed}\n`);
-  if ((await round(seed)) !== 0) failedSeed = seed;
-  rounds++;
-} while (failedSeed === null && performance.now() < endAt);
-
-process.stdout.write(`${JSON.stringify({ schema: 1, suites, rounds, firstSeed, failedSeed })}\n`);
-process.exitCode = failedSeed === null ? 0 : 1;
-
-function round(seed) {
-  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-  const child = spawn(process.execPath, [vitest, 'run', '--reporter=dot', ...suites], {
-    cwd: root,
-    env: { ...process.env, SUITE_SEED: String(seed) },
-    stdio: ['ignore', process.stderr, 'inherit'],
+/** Played by a process that reads the tests' own TypeScript. */
+function faults() {
+  const jiti = pathToFileURL(join(root, 'node_modules/jiti/lib/jiti-register.mjs')).href;
+  const script = join(root, 'test/faults/fault-soak.ts');
+  return run(['--import', jiti, script, ...[schedules, seed, atOnce].map(String)], {
+    stdio: ['ignore', 'inherit', 'inherit'],
   });
+}
+
+async function suites() {
+  const folders = ['test/property/', 'test/lua/', 'test/faults/'].filter((path) =>
+    existsSync(join(root, path)),
+  );
+  const endAt = performance.now() + minutes * 60_000;
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  let rounds = 0;
+  let failedSeed = null;
+  // At least one round: a soak that ran nothing must not count as passed.
+  do {
+    const own = seed + rounds;
+    process.stderr.write(`soak: round ${rounds + 1}, seed ${own}\n`);
+    const code = await run([vitest, 'run', '--reporter=dot', ...folders], {
+      env: { ...process.env, SUITE_SEED: String(own) },
+      stdio: ['ignore', process.stderr, 'inherit'],
+    });
+    if (code !== 0) failedSeed = own;
+    rounds++;
+  } while (failedSeed === null && performance.now() < endAt);
+  const result = { schema: 1, suites: folders, rounds, firstSeed: seed, failedSeed };
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+  return failedSeed === null ? 0 : 1;
+}
+
+function run(args, options) {
+  const child = spawn(process.execPath, args, { cwd: root, ...options });
   return new Promise((ok) => child.once('exit', (code) => ok(code ?? 1)));
 }

@@ -20,6 +20,7 @@ interface Summary {
   >;
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const startedMs = performance.now();
 const outcomes: Outcome[] = [];
 const broken: { seed: number; what: string }[] = [];

@@ -142,15 +142,16 @@ async function play(schedule: Schedule, rig: Rig): Promise<Outcome> {
     watching = false;
     await watched;
   }
-  for (const watch of watches) await watch.look();
+  for (const watch of watches) await persist(watch.look);
   for (const limiter of limiters) {
     // Read between two looks that agree: a daemon goes on meanwhile.
-    await settleEnd(rig, watches.find((watch) => watch.limiter === limiter)!.look, limiter);
+    const { look } = watches.find((watch) => watch.limiter === limiter)!;
+    await persist(() => settleEnd(rig, look, limiter));
     limiter.allowedPolicies = rig.allowed.get(limiter.name) ?? null;
   }
   const record: RunRecord = {
     ...{ limiters, faults, deadlineMs, onRedisError: schedule.rig.onRedisError, own: OWN },
-    autopilotLost: schedule.daemonsDie ? await loseDaemons(rig) : null,
+    autopilotLost: schedule.daemonsDie ? await persist(() => loseDaemons(rig)) : null,
   };
   const lines = rig.lines();
   for (const limiter of limiters) {
@@ -169,18 +170,18 @@ async function inject(rig: Rig, step: Step, startMs: number, faults: FaultSpan[]
     loses: fault.loses?.(rig.options) ?? false,
   };
   faults.push(span);
-  const end = await fault.begin(rig, step.draw, step.forMs);
+  const end = await persist(() => fault.begin(rig, step.draw, step.forMs));
   await pause(Math.max(0, startMs + step.atMs + step.forMs - nowMs()));
   await persist(end);
   span.toMs = nowMs();
 }
 
-/** An end that meets another fault (Redis is away) is tried again: each fault ends. */
-async function persist(end: () => Promise<void>): Promise<void> {
+/** What meets another fault (Redis is away) is tried again: each fault begins, and each ends. */
+async function persist<T>(act: () => Promise<T>): Promise<T> {
   const giveUpAt = nowMs() + BACK_MS;
   for (;;) {
     try {
-      return await end();
+      return await act();
     } catch (error) {
       if (nowMs() > giveUpAt) throw error;
       await pause(50);

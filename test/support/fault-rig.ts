@@ -113,6 +113,12 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     children.push(child);
     member.child = child;
   };
+  // Whoever ends this process leaves nobody behind.
+  const killAll = () => {
+    for (const child of children) child.kill('SIGKILL');
+    for (const server of [master, replica]) if (server) endNow(server.pid);
+  };
+  process.once('exit', killAll);
   const { PATH, HOME } = process.env;
   const orders = (member: Member) => join(dir, `${member.name}.orders.json`);
 
@@ -195,6 +201,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       pages.close();
       await master.stop();
       await replica?.stop();
+      process.off('exit', killAll);
       rmSync(dir, { recursive: true, force: true });
     },
   };
@@ -207,6 +214,14 @@ export async function startRig(options: RigOptions): Promise<Rig> {
 export async function gone(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   await new Promise((ok) => child.once('exit', ok));
+}
+
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended already.
+  }
 }
 
 export function alive({ child }: Member): boolean {
