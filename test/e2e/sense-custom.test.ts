@@ -29,6 +29,7 @@ async function loaded(signals: string) {
   writeFileSync(
     path,
     `import { custom, definePolicy } from 'flyball';
+import { spawn } from 'node:child_process';
 import { writeFileSync, existsSync } from 'node:fs';
 let calls = 0;
 export default definePolicy({
@@ -161,6 +162,41 @@ test('one that blocks its process is killed, and another process begins', async 
     .toBe('value');
   expect(reasons).toContain('timeout');
   expect(isThere(Number(readFileSync(mark, 'utf8')))).toBe(false);
+});
+
+test('what a function sends on our channel, prints or breaks in its process is no harm', async () => {
+  const from = await loaded(`
+    good: custom(() => 7),
+    nothing: custom(() => { process.send!(null); process.send!('x'); process.send!({ kind: 'results', id: 1 }); return 1; }),
+    forged: custom(() => {
+      for (let id = 0; id < 50; id++) process.send!({ kind: 'results', id, results: null });
+      return 2;
+    }),
+    prints: custom(() => { process.stdout.write('x'.repeat(1e6)); console.error('y'); return 3; }),
+    big: custom(() => 5n as never),
+    twice: custom(() => Promise.resolve(Promise.resolve(4))),
+    symbol: custom(() => { throw Symbol('no'); }),`);
+  const seen = await started(from);
+  expect(seen).toMatchObject({
+    good: { value: 7 },
+    nothing: { value: 1 },
+    forged: { value: 2 },
+    prints: { value: 3 },
+    big: { reason: 'error', detail: expect.stringContaining('bigint') },
+    twice: { value: 4 },
+    symbol: { reason: 'error', detail: expect.stringContaining('Symbol(no)') },
+  });
+});
+
+test('processes that a function starts end with its own', async () => {
+  const from = await loaded(`
+    started: custom(() => spawn('sleep', ['600'], { stdio: 'ignore' }).pid!),
+    ends: custom(() => { setTimeout(() => process.exit(3), 10); return 1; }),`);
+  const seen = await started(from);
+  const ofFirst = (seen.started as Seen).value;
+  // Its own process ends by itself: the group has no leader any more.
+  await expect.poll(() => isThere(ofFirst), { timeout: 20_000 }).toBe(false);
+  await from.close();
 });
 
 test('one that takes all memory is missing, and its process ends', async () => {

@@ -6,7 +6,7 @@ import { prometheus, scrape } from '../../src/policy/author.js';
 import { policySchema } from '../../src/policy/schema.js';
 import type { Missing } from '../../src/sense/readings.js';
 import type { Seen } from '../../src/sense/source.js';
-import { createSource, type SourcedSignal } from '../../src/sense/sources.js';
+import { createSource, type SourcedSignal, sourceKey } from '../../src/sense/sources.js';
 import { type HostileServer, type Hostility, startHostile } from '../support/hostile-server.js';
 
 /** Where the deadline is what is tested; the others need only be quick enough on a busy machine. */
@@ -34,6 +34,7 @@ afterEach(async () => {
   for (const end of ending.splice(0).reverse()) await end();
   server.mode = 'none';
   server.body = '';
+  server.statusFor = () => 200;
   server.contentType = 'text/plain';
   server.seen.length = 0;
 });
@@ -168,14 +169,15 @@ test.each([
 
 test('a hundred queries share a few connections, and keep them from look to look', async () => {
   server.body = GOOD.prometheus();
-  const before = server.connections;
   const looks = Array.from({ length: 100 }, (_, i) => source('prometheus', 1000, `sum(x${i})`));
-  for (let round = 0; round < 2; round++) {
+  // On a busy machine some run out of time, and a connection ends with its question: such a round tells nothing.
+  const round = async (): Promise<number> => {
+    const before = server.connections;
     const seen = await Promise.all(looks.map((look) => look()));
-    expect(new Set(seen.map(({ kind }) => kind))).toContain('value');
-  }
-  expect(server.connections - before).toBeLessThanOrEqual(32);
-  expect(server.seen.length).toBeGreaterThan(100);
+    return seen.every(({ kind }) => kind === 'value') ? server.connections - before : 1000;
+  };
+  await expect.poll(round, { timeout: 50_000 }).toBeLessThanOrEqual(32);
+  await expect.poll(round, { timeout: 50_000 }).toBe(0);
 });
 
 test('an answer that warns of not being whole is no answer', async () => {
@@ -188,6 +190,54 @@ test('an answer that warns of not being whole is no answer', async () => {
   });
 });
 
+test('VictoriaMetrics says that its answer is partial in a word of its own', async () => {
+  server.body = answer([{ metric: {}, value: [1, '7'] }], { isPartial: true });
+  expect(await source('prometheus')()).toMatchObject({ kind: 'missing', reason: 'partial' });
+  server.body = answer([{ metric: {}, value: [1, '7'] }], { isPartial: false });
+  expect(await source('prometheus')()).toMatchObject({ kind: 'value', value: 7 });
+});
+
+test.each([
+  [503, 'missing'],
+  [429, 'missing'],
+  [422, 'value'],
+  [400, 'value'],
+])('a server that answers the query, and its age with %i, gives a %s', async (status, kind) => {
+  server.body = GOOD.prometheus();
+  server.statusFor = (path) => (path.includes('timestamp') ? status : 200);
+  expect((await source('prometheus')()).kind).toBe(kind);
+});
+
+test('a % in the address of the environment stands for itself, and is no fault of ours', async () => {
+  server.body = GOOD.scrape();
+  const { signals } = policySchema.parse({
+    limiter: { name: 'checkout', rate: 1, capacity: 1 },
+    signals: { s: scrape.gauge({ env: 'PAGE' }, 'x') },
+  });
+  const env = { PAGE: server.url.replace('//', '//reader:100%@') };
+  const signal = signals.s as SourcedSignal;
+  expect(sourceKey(signal, env)).toEqual(expect.any(String));
+  const made = createSource(signal, { env, clock: systemClock, log });
+  ending.push(() => made.close());
+  expect((await made.look([signal])).get(signal)).toMatchObject({ kind: 'value', value: 7 });
+  const credentials = Buffer.from('reader:100%').toString('base64');
+  expect(server.seen[0]!.headers.authorization).toBe(`Basic ${credentials}`);
+});
+
+test('words of a server are short in a detail, however long it made them', async () => {
+  server.body = answer([{ metric: {}, value: [1, '7'] }], { warnings: ['w'.repeat(1e6)] });
+  expect(((await source('prometheus')()) as Missing).detail!.length).toBeLessThanOrEqual(500);
+  const label = 'l'.repeat(50_000);
+  server.body = answer([
+    { metric: { label, a: '1' }, value: [1, '7'] },
+    { metric: { label, a: '2' }, value: [1, '7'] },
+  ]);
+  const several = (await source('prometheus')()) as Missing;
+  expect(several).toMatchObject({ reason: 'ambiguous' });
+  expect(several.detail!.length).toBeLessThanOrEqual(500);
+  expect(several.detail).toContain('give aggregate');
+});
+
 test.each([
   ['no metrics', 'Welcome!\n', /no metric|no value/],
   ['no number', 'x seven\n', /no value/],
@@ -196,6 +246,8 @@ test.each([
   ['NaN', 'x NaN\n', /NaN/],
   ['infinity', 'x +Inf\n', /Infinity/],
   ['below zero', 'x -3\n', /-3/],
+  ['a series twice', 'x 7\nx 8\n', /line 2 repeats a series/],
+  ['one line of megabytes', `x{a="${'\\n'.repeat(2e6)}"} 7\n`, /longer than 100 kB/],
   ['a counter', '# TYPE x counter\nx 7\n', /is a counter/],
 ])('scrape, lies: %s', async (_what, body, detail) => {
   server.body = body;

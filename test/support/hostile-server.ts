@@ -29,6 +29,8 @@ export interface HostileServer {
   readonly seen: { path: string; headers: IncomingHttpHeaders }[];
   /** Connections that were made so far. */
   connections: number;
+  /** Of `none`. */
+  statusFor: (path: string) => number;
   close(): void;
 }
 
@@ -36,7 +38,14 @@ const CHUNK = Buffer.alloc(4_000_000, 'x 1\n');
 
 export async function startHostile(elsewhere = 'http://127.0.0.1:1/'): Promise<HostileServer> {
   const seen: HostileServer['seen'] = [];
-  const self = { mode: 'none' as Hostility, body: '', contentType: 'text/plain', connections: 0 };
+  const self = {
+    mode: 'none' as Hostility,
+    body: '',
+    contentType: 'text/plain',
+    connections: 0,
+
+    statusFor: (_path: string) => 200,
+  };
 
   function answer(path: string, response: ServerResponse): void {
     response.on('error', () => {});
@@ -87,7 +96,7 @@ export async function startHostile(elsewhere = 'http://127.0.0.1:1/'): Promise<H
           .writeHead(200, { 'content-type': 'text/html' })
           .end('<html><body>Sign in</body></html>');
     }
-    response.writeHead(200, { 'content-type': self.contentType }).end(self.body);
+    response.writeHead(self.statusFor(path), { 'content-type': self.contentType }).end(self.body);
   }
 
   const server = createServer((request, response) => {

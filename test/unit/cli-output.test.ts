@@ -6,6 +6,7 @@ import { parseRevision, parseSince, parseSpan } from '../../src/cli/options.js';
 import { createIo, UsageError, wantsColour } from '../../src/cli/output.js';
 import { clean, closest, guardTerminal, number, safeJson, span } from '../../src/cli/text.js';
 import { FlyballError, PolicyError } from '../../src/errors.js';
+import { inertLine } from '../../src/log.js';
 
 function capture(tty = false, env: NodeJS.ProcessEnv = {}) {
   const stream = () => Object.assign(new PassThrough(), { isTTY: tty, columns: 80 });
@@ -56,6 +57,14 @@ describe('hostile text', () => {
   });
   test('the last gate lets only colours and line breaks of our own through', () => {
     expect(guardTerminal('\x1b[31mred\x1b[39m\n\x1b[2Jx')).toBe('\x1b[31mred\x1b[39m\n\\x1b[2Jx');
+  });
+  test('a line of the log holds none either, and stays the JSON that it was', () => {
+    const said = { event: 'signal_away', msg: 'a\u001b[2J\u009b31m\u202eb\nc' };
+    const line = `${JSON.stringify(said)}\n`;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there.
+    expect(inertLine(line).slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+    expect(inertLine(line).at(-1)).toBe('\n');
+    expect(JSON.parse(inertLine(line))).toEqual(said);
   });
   test('JSON stays valid and holds no raw control character', () => {
     const text = safeJson({ evil });
