@@ -27,12 +27,15 @@ export function observe(policy: Policy, before: BreakerMemory, sample: Sample): 
   const { inForce, outcomes, traffic } = sample;
   const dtMs = Math.max(0, sample.dtMs);
   const entered = before.state !== inForce.state;
-  const aboveMs = timeAbove(policy, before.aboveMs, sample);
-  const { aboveMs: _was, ...rest } = before;
-  const known = { ...rest, ...followRound(before, sample), ...(aboveMs && { aboveMs }) };
-  const memory: BreakerMemory = entered
-    ? { ...known, state: inForce.state, inStateMs: 0, probesOk: 0, probesFailed: 0, probingMs: -1 }
-    : { ...known, inStateMs: before.inStateMs + dtMs };
+  const memory = withLevels(before, timeAbove(policy, before.aboveMs, sample));
+  if (before.round !== undefined) Object.assign(memory, followRound(before, sample));
+  if (entered) {
+    memory.state = inForce.state;
+    memory.inStateMs = 0;
+    memory.probesOk = 0;
+    memory.probesFailed = 0;
+    memory.probingMs = -1;
+  } else memory.inStateMs += dtMs;
 
   if (inForce.state === 'closed') {
     if (entered && before.state !== 'closed') memory.resume = null;
@@ -61,6 +64,14 @@ export function observe(policy: Policy, before: BreakerMemory, sample: Sample): 
     }
   }
   return memory;
+}
+
+/** A copy, with the times of the levels that the policy has now. */
+function withLevels(before: BreakerMemory, aboveMs: number[] | undefined): BreakerMemory {
+  if (aboveMs !== undefined) return { ...before, aboveMs };
+  if (before.aboveMs === undefined) return { ...before };
+  const { aboveMs: _gone, ...rest } = before;
+  return rest;
 }
 
 function isStopped(state: LimiterState): boolean {

@@ -47,12 +47,8 @@ export function overloadOf(policy: Policy, sample: Sample): Overload {
 }
 
 function overloadNow(policy: Policy, sample: Sample): Overload {
-  const none: Overload = {
-    ...{ z: 0, worst: '', value: 0, setpoint: 0, missedMs: 0 },
-    fresh: false,
-  };
-  let worst = { ...none, z: Number.NEGATIVE_INFINITY };
-  let fresh = false;
+  const seen = noOverload();
+  seen.z = Number.NEGATIVE_INFINITY;
   let waiting: Overload['waiting'];
   for (const name in policy.objective) {
     const objective = policy.objective[name]!;
@@ -66,19 +62,27 @@ function overloadNow(policy: Policy, sample: Sample): Overload {
     const { value } = estimate;
     const index = indexOf(signal, objective, value, setpoint, sample);
     if (index === null) continue;
-    const { missedMs = 0 } = estimate;
     const waits = index > NEAR ? waitsFor(policy, name, objective, sample) : null;
     if (waits !== null) {
       waiting ??= { name, value, setpoint, for: waits };
       continue;
     }
-    fresh = true;
+    seen.fresh = true;
     const beyond = index > NEAR ? beyondMix(policy, name, index, sample) : index;
     const z = objective.weight * beyond;
-    if (z > worst.z) worst = { ...none, z, worst: name, value, setpoint, missedMs };
+    if (!(z > seen.z)) continue;
+    seen.z = z;
+    seen.worst = name;
+    seen.value = value;
+    seen.setpoint = setpoint;
+    seen.missedMs = estimate.missedMs ?? 0;
   }
-  if (waiting !== undefined && !(fresh && worst.z > 0)) return { ...none, waiting };
-  return fresh ? { ...worst, fresh } : none;
+  if (waiting !== undefined && !(seen.fresh && seen.z > 0)) return { ...noOverload(), waiting };
+  return seen.fresh ? seen : noOverload();
+}
+
+function noOverload(): Overload {
+  return { z: 0, worst: '', value: 0, setpoint: 0, missedMs: 0, fresh: false };
 }
 
 function indexOf(

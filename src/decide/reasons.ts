@@ -96,19 +96,28 @@ export function changesText(
   before: InForceView,
   after: Pick<Proposal, 'state' | 'rate' | 'inFlightMax'>,
 ) {
-  const parts: string[] = [];
-  if (before.state !== after.state) parts.push(`${before.state} → ${after.state}`);
-  if (after.inFlightMax !== before.target.inFlightMax) {
-    parts.push(`cap ${num(before.target.inFlightMax)} → ${num(after.inFlightMax)}`);
+  const { state, target } = before;
+  let said = state === after.state ? '' : `${state} → ${after.state}`;
+  if (after.inFlightMax !== target.inFlightMax) {
+    said = joined(said, `cap ${num(target.inFlightMax)} → ${num(after.inFlightMax)}`);
   }
-  if (after.rate !== before.target.rate) {
-    parts.push(`rate ceiling ${num(before.target.rate)} → ${num(after.rate)}/s`);
+  if (after.rate !== target.rate) {
+    said = joined(said, `rate ceiling ${num(target.rate)} → ${num(after.rate)}/s`);
   }
-  return parts.join('; ');
+  return said;
 }
 
 /** What was seen, what it changes, and what was held back of that. */
-export function sentence(why: string, before: InForceView, after: Proposal, held = ''): string {
-  const changes = changesText(before, after);
-  return `${[why, changes, held].filter((part) => part !== '').join('; ')}.`;
+export function sentence(
+  why: string,
+  before: InForceView,
+  after: Pick<Proposal, 'state' | 'rate' | 'inFlightMax'>,
+  held = '',
+): string {
+  return `${joined(joined(why, changesText(before, after)), held)}.`;
+}
+
+function joined(first: string, second: string): string {
+  if (second === '') return first;
+  return first === '' ? second : `${first}; ${second}`;
 }

@@ -1,7 +1,7 @@
 /** The heart: policy, state and sample → proposal. The breaker's table first, then the law. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
 import { observeLoop } from '../tune/loop.js';
-import { DEFAULT_LOOP, fitLoop, loopTerms, tuningOf } from '../tune/loop-fit.js';
+import { addLoopTerms, DEFAULT_LOOP, fitLoop, tuningOf } from '../tune/loop-fit.js';
 import { adaptiveLaw } from './adaptive.js';
 import { aimdLaw } from './aimd.js';
 import { boundsOf, capacityFor, clamp } from './bounds.js';
@@ -17,6 +17,8 @@ import { ramp } from './slow-start.js';
 import { createDecideState } from './state.js';
 import { stepLaw } from './step-law.js';
 import type { DecideState, Proposal, Sample } from './types.js';
+
+type Memory = DecideState['memory'];
 
 export const LAWS: Record<Policy['control']['law'], Law> = {
   adaptive: adaptiveLaw,
@@ -35,57 +37,54 @@ export function step(
   state: DecideState,
   sample: Sample,
 ): { state: DecideState; proposal: Proposal } {
-  const before = state.law === policy.control.law ? state : createDecideState(policy);
-  const from = { ...before, memory: withLoop(policy, before.memory, sample) };
-  const { inForce } = sample;
-  const breaker = observe(policy, from.memory.breaker, sample);
+  const { law } = policy.control;
+  const before = state.law === law ? state.memory : createDecideState(policy).memory;
+  const memory = nextMemory(before, observe(policy, before.breaker, sample));
+  // Only `adaptive` is tuned by what is seen of its loop.
+  const loop =
+    law === 'adaptive' ? observeLoop(policy, before.loop, before.law, sample) : undefined;
+  if (loop !== undefined) memory.loop = loop;
+  const draft = decide(policy, memory, sample);
+  return { state: { law, memory }, proposal: finish(policy, sample, draft) };
+}
+
+/** A copy without its loop. */
+function nextMemory(before: Memory, breaker: Memory['breaker']): Memory {
+  const { law, guard, reserve } = before;
+  return reserve === undefined ? { breaker, law, guard } : { breaker, law, guard, reserve };
+}
+
+/** What breaker and law want of the tick. Fills in what they remember of it. */
+function decide(policy: Policy, memory: Memory, sample: Sample): Draft {
+  const { breaker, loop } = memory;
   const verdict = breakerVerdict(policy, breaker, sample);
   const { event } = verdict;
-  const next = transition(inForce.state, event);
-  const done = (memory: DecideState['memory'], proposal: Draft) => ({
-    state: { law: from.law, memory },
-    proposal: finish(policy, sample, proposal),
-  });
+  const next = transition(sample.inForce.state, event);
 
   if (next === 'open' || next === 'half-open') {
-    const draft = stoppedDraft(policy, breaker, sample, verdict);
-    const memory = event === 'none' ? breaker : afterTrip(policy, breaker, sample, verdict.news);
-    return done({ ...from.memory, breaker: memory }, draft);
+    if (event !== 'none') memory.breaker = afterTrip(policy, breaker, sample, verdict.news);
+    return stoppedDraft(policy, breaker, sample, verdict);
   }
   if (event === 'probes_passed') {
-    const draft = passedDraft(policy, breaker, sample, verdict.why);
-    return done({ ...from.memory, breaker, law: {} }, draft);
+    memory.law = {};
+    return passedDraft(policy, breaker, sample, verdict.why);
   }
 
-  const { loop } = from.memory;
   const fit = fitLoop(loop);
   const tuning = loop === undefined ? DEFAULT_LOOP : tuningOf(fit, loop.rateOnly);
-  const law = LAWS[policy.control.law](policy, from.memory.law, sample, tuning);
-  if (loop !== undefined) Object.assign(law.terms, loopTerms(fit, tuning));
-  const memory = { ...from.memory, breaker, law: law.memory };
+  const law = LAWS[policy.control.law](policy, memory.law, sample, tuning);
+  if (loop !== undefined) addLoopTerms(law.terms, fit, tuning);
+  memory.law = law.memory;
   if (event === 'shed') {
-    const draft = shedDraft(policy, breaker, sample, verdict);
-    return done({ ...memory, breaker: afterShed(breaker, sample) }, draft);
+    memory.breaker = afterShed(breaker, sample);
+    return shedDraft(policy, breaker, sample, verdict);
   }
   if (next === 'recovering') {
     const shed = unprovenPart(policy, sample);
-    const draft =
-      shed === null ? ramp(policy, breaker, sample, law) : shedDraft(policy, breaker, sample, shed);
-    return done(memory, draft);
+    if (shed !== null) return shedDraft(policy, breaker, sample, shed);
+    return ramp(policy, breaker, sample, law);
   }
-  return done(memory, lawDraft(sample, law));
-}
-
-/** The memory with what this tick shows of the loop; only `adaptive` is tuned by it. */
-function withLoop(
-  policy: Policy,
-  memory: DecideState['memory'],
-  sample: Sample,
-): DecideState['memory'] {
-  const { loop: before, ...rest } = memory;
-  if (policy.control.law !== 'adaptive') return rest;
-  const loop = observeLoop(policy, before, memory.law, sample);
-  return loop === undefined ? rest : { ...rest, loop };
+  return lawDraft(sample, law);
 }
 
 function lawDraft(sample: Sample, law: LawResult): Draft {
@@ -105,15 +104,15 @@ function finish(policy: Policy, sample: Sample, draft: Draft): Proposal {
   const bounds = boundsOf(policy);
   const finite = Number.isFinite(draft.rate) ? draft.rate : sample.inForce.target.rate;
   const rate = clamp(finite, 0, Math.max(bounds.rate.max, sample.inForce.target.rate));
-  const proposal: Proposal = {
+  const { target } = sample.inForce;
+  return {
     ...draft,
     rate,
-    capacity:
-      rate === sample.inForce.target.rate
-        ? sample.inForce.target.capacity
-        : capacityFor(policy, rate),
-    sentence: '',
+    capacity: rate === target.rate ? target.capacity : capacityFor(policy, rate),
+    sentence: sentence(draft.why, sample.inForce, {
+      state: draft.state,
+      rate,
+      inFlightMax: draft.inFlightMax,
+    }),
   };
-  proposal.sentence = sentence(proposal.why, sample.inForce, proposal);
-  return proposal;
 }

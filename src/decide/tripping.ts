@@ -16,23 +16,27 @@ const APART_MS = 5_000;
 
 /** Only fresh outcomes of the generation in force, and fresh readings, can pass a level. */
 export function passedLevels(policy: Policy, memory: BreakerMemory, sample: Sample): Passed[] {
-  const counting = isCounting(sample);
-  return tripsOf(policy).flatMap((trip, i): Passed[] => {
+  const trips = tripsOf(policy);
+  const passed: Passed[] = [];
+  for (let i = 0; i < trips.length; i++) {
+    const trip = trips[i]!;
     const counts = countsOf(sample.outcomes, i);
     if (trip.kind === 'level') {
       const aboveMs = memory.aboveMs?.[i] ?? -1;
-      const passed = isAbove(trip, sample) && aboveMs >= trip.perMs;
-      return passed ? [{ trip, counts, why: levelText(policy, trip, sample, aboveMs) }] : [];
+      if (!isAbove(trip, sample) || aboveMs < trip.perMs) continue;
+      passed.push({ trip, counts, why: levelText(policy, trip, sample, aboveMs) });
+    } else if (isCounting(sample) && isPassed(trip, counts)) {
+      passed.push({ trip, counts, why: countText(trip, counts) });
     }
-    // Without a new failure in this tick everything has been judged before.
-    if (!counting || counts.tick === 0) return [];
-    const { answers, matching } = counts;
-    const passed =
-      trip.kind === 'ratio'
-        ? answers >= trip.minAnswers && provenShare(matching, answers) > trip.above
-        : matching > trip.above;
-    return passed ? [{ trip, counts, why: countText(trip, counts) }] : [];
-  });
+  }
+  return passed;
+}
+
+function isPassed(trip: Trip, { answers, matching, tick }: TripCounts): boolean {
+  // Without a new failure in this tick everything has been judged before.
+  if (tick === 0) return false;
+  if (trip.kind !== 'ratio') return matching > trip.above;
+  return answers >= trip.minAnswers && provenShare(matching, answers) > trip.above;
 }
 
 export function isCounting({ outcomes, inForce }: Sample): boolean {

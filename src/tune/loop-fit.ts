@@ -121,17 +121,19 @@ export function holdOffMs({ trust, deadMs }: LoopTuning, reckonedMs: number, age
   return reckonedMs * clamp(seenMs / reckonedMs, SAFE.least, SAFE.most) ** trust;
 }
 
-/** For the audit entry, the metrics and `status`. */
-export function loopTerms(fit: LoopFit, tuning: LoopTuning): Record<string, number> {
-  return {
-    loopDeadMs: fit.deadMs,
-    loopGain: fit.gain,
-    loopFit: fit.fit,
-    loopNoise: fit.noise,
-    loopChanges: fit.changes,
-    loopTrust: fit.trust,
-    loopCut: tuning.cut,
-    loopRaise: tuning.raise,
-    loopHeadroom: tuning.headroom,
-  };
+/** For the audit entry, the metrics and `status`: among a law's own terms. */
+export function addLoopTerms(
+  terms: Record<string, number>,
+  fit: LoopFit,
+  tuning: LoopTuning,
+): void {
+  terms.loopDeadMs = fit.deadMs;
+  terms.loopGain = fit.gain;
+  terms.loopFit = fit.fit;
+  terms.loopNoise = fit.noise;
+  terms.loopChanges = fit.changes;
+  terms.loopTrust = fit.trust;
+  terms.loopCut = tuning.cut;
+  terms.loopRaise = tuning.raise;
+  terms.loopHeadroom = tuning.headroom;
 }

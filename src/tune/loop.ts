@@ -67,54 +67,66 @@ export function observeLoop(
   const { target } = sample.inForce;
   const limit = rateOnly === 1 ? target.rate : target.inFlightMax;
   if (!(limit > 0) || !Number.isFinite(limit)) return known;
-  return takeIn(policy, withLimit(known, Math.log(limit), sample), sample);
+  const memory = withLimit(known, Math.log(limit), sample);
+  takeIn(policy, memory, sample);
+  return memory;
 }
 
 /** The limits as they stand now; a copy. */
 function withLimit(before: LoopMemory, u: number, sample: Sample): LoopMemory {
   const dtMs = finiteMs(sample.dtMs);
-  const limits = [...before.limits];
+  const limits = before.limits.slice();
   for (let i = 1; i < limits.length; i += 2) limits[i] = Math.min(limits[i]! + dtMs, 1e7);
   const last = limits.length > 0 ? limits[limits.length - 2]! : null;
-  const next = { ...before, limits, sinceMs: before.sinceMs + dtMs };
+  const next = { ...before, limits };
+  next.sinceMs += dtMs;
   if (last !== null && Math.abs(u - last) < 1e-6) return next;
   limits.push(round(u), Math.min(finiteMs(sample.inForce.sinceChangeMs), dtMs));
   // Of those before the longest lag only the newest was in force within it.
   const longest = LOOP.edges[LAGS]!;
   let from = Math.max(0, limits.length - 2 * LOOP.changes);
   while (from + 3 < limits.length && limits[from + 3]! >= longest) from += 2;
-  next.limits = limits.slice(from);
+  if (from > 0) next.limits = limits.slice(from);
   const learns = last !== null && before.means.length > 0 && Math.abs(u - last) >= LOOP.change;
-  if (learns) next.changes = before.changes + 1;
+  if (learns) next.changes += 1;
   return next;
 }
 
-function takeIn(policy: Policy, memory: LoopMemory, sample: Sample): LoopMemory {
+/** What the sample shows, added to a memory that is the tick's own; lists are replaced, never written to. */
+function takeIn(policy: Policy, memory: LoopMemory, sample: Sample): void {
   const { traffic, inForce } = sample;
-  if (inForce.state !== 'closed' || inForce.gliding) return { ...memory, means: [] };
+  if (inForce.state !== 'closed' || inForce.gliding) {
+    memory.means = [];
+    return;
+  }
   const overload = overloadOf(policy, sample);
-  if (!overload.fresh || !traffic.fresh) return memory;
+  if (!overload.fresh || !traffic.fresh) return;
   if (!binds(memory, sample)) {
-    const idleMs = memory.idleMs + finiteMs(traffic.intervalMs);
-    return { ...memory, idleMs, means: idleMs > LOOP.idleMs ? [] : memory.means };
+    memory.idleMs += finiteMs(traffic.intervalMs);
+    if (memory.idleMs > LOOP.idleMs) memory.means = [];
+    return;
   }
   const weight = policy.objective[overload.worst]?.weight ?? 1;
   const y = clamp(overload.z / weight, -LOOP.most, LOOP.most);
-  const u = lagged(memory.limits);
-  const begins = memory.means.length !== u.length + 1;
-  const slowMs = Math.max(LOOP.slowMs, LOOP.slowIntervals * finiteMs(traffic.intervalMs));
-  const share = 1 - Math.exp(-memory.sinceMs / slowMs);
-  const means: number[] = [];
-  const off: number[] = [];
-  for (let i = 0; i <= u.length; i++) {
-    const value = i === 0 ? y : u[i - 1]!;
-    const mean = begins ? value : memory.means[i]!;
-    off.push(value - mean);
-    means.push(round(mean + share * (value - mean)));
+  const { sinceMs, means: before } = memory;
+  const seen = lagged(memory.limits, y);
+  memory.idleMs = 0;
+  memory.sinceMs = 0;
+  if (before.length !== seen.length) {
+    memory.means = seen.map(round);
+    return;
   }
-  const kept: LoopMemory = { ...memory, idleMs: 0, sinceMs: 0, means };
-  if (!begins) addTo(kept, off, memory.sinceMs);
-  return kept;
+  const slowMs = Math.max(LOOP.slowMs, LOOP.slowIntervals * finiteMs(traffic.intervalMs));
+  const share = 1 - Math.exp(-sinceMs / slowMs);
+  const means = before.slice();
+  for (let i = 0; i < seen.length; i++) {
+    const mean = before[i]!;
+    // From here on `seen` holds the deviations.
+    seen[i]! -= mean;
+    means[i] = round(mean + share * seen[i]!);
+  }
+  memory.means = means;
+  addTo(memory, seen, sinceMs);
 }
 
 /** Adds deviations [y, u of each lag] to the sums, which forget. */
@@ -126,12 +138,12 @@ function addTo(memory: LoopMemory, off: readonly number[], sinceMs: number): voi
   memory.changes = round(memory.changes * keep);
   memory.weight = round(memory.weight * keep + (stirred ? 1 : 0));
   memory.yy = round(memory.yy * keep + y * y);
-  const uu: number[] = [];
-  const uy: number[] = [];
+  const uu = memory.uu.slice();
+  const uy = memory.uy.slice();
   for (let lag = 0; lag < LAGS; lag++) {
     const u = stirred ? off[lag + 1]! : 0;
-    uu.push(round(memory.uu[lag]! * keep + u * u));
-    uy.push(round(memory.uy[lag]! * keep + u * y));
+    uu[lag] = round(uu[lag]! * keep + u * u);
+    uy[lag] = round(uy[lag]! * keep + u * y);
   }
   memory.uu = uu;
   memory.uy = uy;
@@ -144,9 +156,9 @@ function binds({ rateOnly }: LoopMemory, { traffic, inForce }: Sample): boolean 
   return traffic.deniedByCap > 0 || (traffic.inFlight ?? 0) > 0.7 * inForce.target.inFlightMax;
 }
 
-/** Mean of ln limit over each lag; what was in force before all that is known was in force for ever. */
-function lagged(limits: readonly number[]): number[] {
-  const means: number[] = [];
+/** `y` and the mean of ln limit over each lag; what was in force before all that is known was in force for ever. */
+function lagged(limits: readonly number[], y: number): number[] {
+  const means = [y];
   let i = limits.length - 2;
   for (let lag = 0; lag < LAGS; lag++) {
     const from = LOOP.edges[lag]!;
