@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { doneCosts, flushCost } from './daemon-done.mjs';
-import { startLoad } from './daemon-load.mjs';
+import { startFeed } from './daemon-load.mjs';
 import { adoptAll, startDaemon } from './daemon-process.mjs';
 import { startRedis } from './redis.mjs';
 import { median, target } from './report.mjs';
@@ -12,6 +12,8 @@ const LIMITERS = 1000;
 const SIGNALS = 4;
 const TICKS = 15;
 const WARM_S = 20;
+/** A crowded machine may take so long until all is led and fresh. */
+const PATIENCE_MS = 60_000;
 const RUN_S = { quick: 20, usual: 60, full: 600 };
 const PER_SECOND = [100, 1000];
 const SENSE = fileURLToPath(new URL('daemon-sense.mjs', import.meta.url));
@@ -35,14 +37,18 @@ export async function daemonBench(parts = Object.keys(PARTS), flags = {}) {
   return result;
 }
 
-/** Sense and estimate alone, in a process of their own: the same code that the daemon runs. */
+/** Sense and estimate alone, in a process of their own: the same code that the daemon runs, in the same loop. */
 async function sensePart(server) {
-  const load = startLoad(server.port, LIMITERS);
+  const load = await startFeed(server.port, LIMITERS);
   try {
     const args = [SENSE, server.port, LIMITERS, TICKS].map(String);
     const { stdout } = await promisify(execFile)(process.execPath, args);
-    const { cpuMs, wallMs, fresh } = JSON.parse(stdout);
-    const cpu = median(cpuMs);
+    const seconds = JSON.parse(stdout);
+    const of = (name) => seconds.map((second) => second[name]);
+    const turns = median(of('turns'));
+    // What is left out on a crowded machine must not count as cheap.
+    const cpu = seconds.map(({ cpuMs, turns }) => (cpuMs / turns) * LIMITERS);
+    const fresh = median(of('fresh'));
     const isFed = fresh >= 0.99 * LIMITERS * SIGNALS;
     return {
       tables: [
@@ -50,9 +56,14 @@ async function sensePart(server) {
           title: `Sense and estimate, ${LIMITERS} limiters × ${SIGNALS} signals, ${load.fields} fields a second and limiter, ${TICKS} ticks of 1 s`,
           columns: ['', 'median', 'worst tick'],
           rows: [
-            ['CPU a tick, ms', cpu, Math.max(...cpuMs)],
-            ['from the first read to the last estimate, ms', median(wallMs), Math.max(...wallMs)],
-            ['signals fresh at the end', fresh, ''],
+            ['CPU a tick of all, ms', median(cpu), Math.max(...cpu)],
+            [
+              'a turn, from its read to its estimate, ms',
+              median(of('turnMs')),
+              Math.max(...of('turnMs')),
+            ],
+            ['turns a second', turns, Math.min(...of('turns'))],
+            ['signals fresh', fresh, Math.min(...of('fresh'))],
           ],
         },
       ],
@@ -60,7 +71,7 @@ async function sensePart(server) {
         // Limiters that have nothing to read cost next to nothing.
         target(
           `sense + estimate of ${LIMITERS} limiters, ms of one core a tick`,
-          isFed ? cpu : Number.NaN,
+          isFed ? median(cpu) : Number.NaN,
           '<=',
           250,
         ),
@@ -68,7 +79,7 @@ async function sensePart(server) {
       ],
     };
   } finally {
-    load.stop();
+    await load.stop();
   }
 }
 
@@ -76,20 +87,28 @@ async function sensePart(server) {
 async function wholePart(server, { quick = false, full = false }) {
   const seconds = full ? RUN_S.full : quick ? RUN_S.quick : RUN_S.usual;
   await adoptAll(server.control, LIMITERS);
-  const load = startLoad(server.port, LIMITERS);
+  const load = await startFeed(server.port, LIMITERS);
   const daemon = await startDaemon(server.port);
   try {
     await until(
       () => daemon.leads > LIMITERS,
-      60_000,
+      2 * PATIENCE_MS,
       () => `${daemon.leads} limiters are led`,
     );
     await pause(WARM_S * 1000);
     const names = [
       'flyball_daemon_tick_duration_seconds_count',
       'flyball_daemon_tick_overruns_total',
+      'flyball_estimate_signal_fresh',
     ];
+    let fresh = 0;
+    const freshAtLast = async () => {
+      fresh = (await daemon.counters(...names)).flyball_estimate_signal_fresh;
+      return fresh >= 0.99 * LIMITERS * SIGNALS;
+    };
+    await until(freshAtLast, PATIENCE_MS, () => `${fresh} signals are fresh`, 5000).catch(() => {});
     const before = await daemon.counters(...names);
+    const startedMs = performance.now();
     // What the page of metrics cost is over.
     await pause(2000);
     const samples = [];
@@ -107,6 +126,9 @@ async function wholePart(server, { quick = false, full = false }) {
     }
     const after = await daemon.counters(...names);
     const [ticks, overruns] = names.map((name) => after[name] - before[name]);
+    const freshAtEnd = after.flyball_estimate_signal_fresh;
+    const ranS = (performance.now() - startedMs) / 1000;
+    const turnUs = (1000 * cpuMs.reduce((sum, ms) => sum + ms, 0)) / cpuMs.length / (ticks / ranS);
     const third = Math.max(1, Math.floor(samples.length / 3));
     const growth = median(samples.slice(-third)) / median(samples.slice(0, third));
     return {
@@ -117,6 +139,8 @@ async function wholePart(server, { quick = false, full = false }) {
           rows: [
             ['CPU of the daemon a second, ms', median(cpuMs), Math.max(...cpuMs)],
             ['CPU of Redis a second, load included, ms', median(redisMs), Math.max(...redisMs)],
+            ['CPU of the daemon a turn, µs', turnUs, ''],
+            ['signals fresh at the end', freshAtEnd, ''],
             ['resident memory, MB', median(samples), Math.max(...samples)],
             ['turns', ticks, ''],
             ['turns left out, the one before still ran', overruns, ''],
@@ -126,11 +150,12 @@ async function wholePart(server, { quick = false, full = false }) {
       targets: [
         target('memory: last third of the run ÷ first third', growth, '<=', 1.05),
         target('turns left out ÷ turns', overruns / ticks, '<=', 0.01),
+        target('signals that were fresh', freshAtEnd / (LIMITERS * SIGNALS), '>=', 0.99),
       ],
       notes: daemon.failures.slice(0, 3).map((msg) => `The daemon said: ${msg}`),
     };
   } finally {
-    load.stop();
+    await load.stop();
     await daemon.stop();
   }
 }
@@ -176,10 +201,10 @@ async function donePart(server) {
 
 const pause = (ms) => new Promise((ok) => setTimeout(ok, ms));
 
-async function until(done, ms, what) {
+async function until(done, ms, what, everyMs = 100) {
   const giveUpAt = Date.now() + ms;
-  while (!done()) {
+  while (!(await done())) {
     if (Date.now() > giveUpAt) throw new Error(`bench: after ${ms} ms ${what()}`);
-    await pause(100);
+    await pause(everyMs);
   }
 }
