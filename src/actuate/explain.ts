@@ -29,6 +29,8 @@ export interface Explanation {
   /** What the law decides now from the same inputs. */
   decision?: Decision;
   differences?: string[];
+  /** Under which it was taken, where that is still stored. */
+  policy?: Policy;
 }
 
 /** Recomputes the decision behind `revision` (in the newest epoch that has it, or in `epoch`). */
@@ -122,6 +124,7 @@ function recompute(
       : `Recomputed from the recorded inputs by ${body.law}: not the same decision (${differences.join('; ')}).`,
     entry,
     decision,
+    policy,
     ...(agrees ? {} : { differences }),
   };
 }

@@ -10,7 +10,8 @@ import { apart, CLOCK_MEND } from '../sense/skew.js';
 import type { Finding } from './doctor-redis.js';
 import type { CliIo } from './output.js';
 import { listLimiters, type Session } from './session.js';
-import { clean, number } from './text.js';
+import { unitOf, withUnit } from './signal-unit.js';
+import { clean } from './text.js';
 
 /** A policy that never returns is a finding, not a hang. */
 const LOAD_DEADLINE_MS = 10_000;
@@ -87,7 +88,8 @@ async function checkSignals(
     const findings = Object.entries(signals).map(([signal, reading]): Finding => {
       const check = `signal ${name}.${signal}`;
       if (reading.kind === 'value') {
-        return { check, status: 'ok', message: `answers: ${number(reading.value)}` };
+        const value = withUnit(reading.value, unitOf(policy.signals[signal]!));
+        return { check, status: 'ok', message: `answers: ${value}` };
       }
       const quiet = QUIET.has(reading.reason);
       return {

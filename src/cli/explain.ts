@@ -6,6 +6,9 @@ import { entryLines, entryRecord } from './entry-view.js';
 import { parseRevision, parseWhole } from './options.js';
 import type { CliIo, Colours } from './output.js';
 import { findLimiter, withRedis } from './session.js';
+import { unitOf, withUnit } from './signal-unit.js';
+import { levelOf } from './signals-text.js';
+import { signalViews } from './signals-view.js';
 import { termMeaning } from './terms.js';
 import { clean, number, span } from './text.js';
 
@@ -61,19 +64,24 @@ function verdictMark(c: Colours, { verdict }: Explanation): string {
 }
 
 /** What the law saw, its terms, and what each guard did; empty for a person's verb. */
-function inputs(c: Colours, { entry }: Explanation): string[] {
+function inputs(c: Colours, { entry, policy }: Explanation): string[] {
   const { sample, terms, verdicts, detail, law } = entry.body;
   const lines: string[] = [];
   const list = (title: string, rows: string[]) => {
     if (rows.length > 0) lines.push(c.bold(title), ...rows.map((row) => `  ${row}`));
   };
   if (sample) {
+    const views = policy ? signalViews(policy, sample, {}) : [];
+    const levels = new Map(views.map((view) => [view.signal, levelOf(view)]));
     list(
       `what ${clean(String(law ?? 'the law'))} saw`,
-      Object.entries(sample.signals).map(
-        ([name, s]) =>
-          `${clean(name)}  ${s.value === null ? 'unknown' : number(s.value)}${s.fresh ? '' : ` (${clean(s.reason ?? 'not fresh')}, ${span(s.ageMs)} old)`}  of ${s.count} observations`,
-      ),
+      Object.entries(sample.signals).map(([name, s]) => {
+        const of = policy?.signals[name];
+        const read = s.value === null ? 'unknown' : withUnit(s.value, of ? unitOf(of) : '');
+        const old = s.fresh ? '' : ` (${clean(s.reason ?? 'not fresh')}, ${span(s.ageMs)} old)`;
+        const level = levels.get(name) ? `; ${levels.get(name)}` : '';
+        return `${clean(name)}  ${read}${old}  of ${s.count} observations${level}`;
+      }),
     );
     const t = sample.traffic;
     lines.push(

@@ -1,5 +1,6 @@
 /** The signals of a limiter as a person reads them. Stage: cli. */
 import type { CliIo } from './output.js';
+import { withUnit } from './signal-unit.js';
 import type { SeenSignals } from './signals-read.js';
 import type { SignalView } from './signals-view.js';
 import { clean, number, span } from './text.js';
@@ -19,7 +20,7 @@ export function signalsText(io: CliIo, told: Told): string {
   if (told.signals.length === 0) return [...lines, 'Its policy has no signals.'].join('\n');
   const rows = told.signals.map((view) => [
     view.signal,
-    view.value === null ? '–' : withUnit(view.value, view),
+    view.value === null ? '–' : withUnit(view.value, view.unit),
     levelOf(view),
     view.value === null && view.ageMs === 0 ? '' : span(view.ageMs),
     view.count === 0 ? '' : number(view.count),
@@ -42,15 +43,10 @@ function reasonOf({ reason, verdict }: SignalView): string {
   return reason === null || reason === verdict ? '' : reason;
 }
 
-function levelOf(view: SignalView): string {
+/** `below 250 ms, trips above 400 ms`; empty: the policy decides nothing by it. */
+export function levelOf(view: SignalView): string {
   const parts: string[] = [];
-  if (view.setpoint !== null) parts.push(`${view.side} ${withUnit(view.setpoint, view)}`);
-  if (view.tripsAbove !== null) parts.push(`trips above ${withUnit(view.tripsAbove, view)}`);
+  if (view.setpoint !== null) parts.push(`${view.side} ${withUnit(view.setpoint, view.unit)}`);
+  if (view.tripsAbove !== null) parts.push(`trips above ${withUnit(view.tripsAbove, view.unit)}`);
   return parts.join(', ');
-}
-
-function withUnit(value: number, { unit }: SignalView): string {
-  if (unit === 'ms') return `${number(value)} ms`;
-  if (unit === 'ratio') return `${number(value * 100)} %`;
-  return unit === 'per_second' ? `${number(value)}/s` : number(value);
 }

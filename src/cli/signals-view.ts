@@ -2,8 +2,8 @@
 import { tripsOf } from '../decide/trips.js';
 import type { Sample, SignalEstimate } from '../decide/types.js';
 import { waitsFor } from '../decide/waiting.js';
-import { type SignalKind, signalKind } from '../policy/kinds.js';
 import type { Policy } from '../policy/schema.js';
+import { type SignalUnit, unitOf } from './signal-unit.js';
 
 /** `waiting`: known and sound, but nothing new since the last tick. */
 export type SignalVerdict = 'fresh' | 'waiting' | 'thin' | 'stale' | 'missing';
@@ -12,7 +12,7 @@ export interface SignalView {
   signal: string;
   source: string;
   stat: string;
-  unit: 'ms' | 'ratio' | 'per_second' | '';
+  unit: SignalUnit;
   value: number | null;
   ageMs: number;
   /** Observations behind the value. */
@@ -31,13 +31,6 @@ export interface SignalView {
   detail: string | null;
 }
 
-const UNITS: Record<SignalKind, SignalView['unit']> = {
-  duration: 'ms',
-  ratio: 'ratio',
-  count: '',
-  perSecond: 'per_second',
-};
-
 /** Reasons that say "nothing happens", which is no fault of the signal. */
 const QUIET = new Set<string | undefined>(['no_traffic', 'thin']);
 
@@ -54,7 +47,7 @@ export function signalViews(
       signal: name,
       source: signal.source,
       stat: signal.stat,
-      unit: UNITS[signalKind(signal)],
+      unit: unitOf(signal),
       value: estimate.value,
       ageMs: estimate.ageMs,
       count: estimate.count,

@@ -1,6 +1,7 @@
 /** The signals of a limiter as `status` tells of them: the worst, and those without evidence. Pure. Stage: cli. */
 import type { Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
+import { type SignalUnit, unitOf } from './signal-unit.js';
 
 export interface WorstSignal {
   signal: string;
@@ -8,7 +9,7 @@ export interface WorstSignal {
   setpoint: number;
   /** Above 1: the objective is missed. */
   ratio: number;
-  unit: 'ms' | 'ratio' | '';
+  unit: SignalUnit;
   fresh: boolean;
 }
 
@@ -22,7 +23,8 @@ export function worstSignal(policy: Policy | null, sample: Sample | null): Worst
     const { value, fresh } = estimate;
     const ratio = goal.below !== undefined ? value / setpoint : setpoint / Math.max(value, 1e-9);
     if (worst !== null && worst.ratio >= ratio) continue;
-    worst = { signal, value, setpoint, ratio, unit: unitOf(policy, signal), fresh };
+    const of = policy?.signals[signal];
+    worst = { signal, value, setpoint, ratio, unit: of === undefined ? '' : unitOf(of), fresh };
   }
   return worst;
 }
@@ -35,10 +37,4 @@ export function missingSignals(policy: Policy | null, sample: Sample | null) {
       ? [{ signal, reason: String(estimate.reason ?? 'stale') }]
       : [];
   });
-}
-
-function unitOf(policy: Policy | null, signal: string): WorstSignal['unit'] {
-  const stat = policy?.signals[signal]?.stat;
-  if (stat === 'latency' || stat === 'dbWait' || stat === 'longestTransactionMs') return 'ms';
-  return stat === 'errorRatio' || stat === 'connectionsRatio' ? 'ratio' : '';
 }

@@ -3,6 +3,7 @@
 import { apart, SKEW_WARN_MS } from '../sense/skew.js';
 import { toldSentence, wrap } from './entry-view.js';
 import type { CliIo, Colours } from './output.js';
+import { withUnit } from './signal-unit.js';
 import { rolloutLine } from './status-reach.js';
 import type { WorstSignal } from './status-signals.js';
 import type { HoldView, Numbers, StatusView } from './status-view.js';
@@ -98,7 +99,23 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
       `r${last.revision}  ${localTime(last.atMs)}  ${clean(last.actor)}  ${clean(last.reason)}: ${toldSentence({ actor: { name: last.actor }, sentence: last.sentence })}`,
     );
   }
+  const next = nextSteps(view);
+  if (next !== '') row('next', next);
   return lines.join('\n');
+}
+
+/** Why it is so and the way back, as commands to paste; empty while nothing is out of the ordinary. */
+function nextSteps(view: StatusView): string {
+  const { limiter, state, holds, lastChange } = view;
+  const parts = [
+    ...(holds.some(({ kind }) => kind === 'pinned') ? [`flyball release ${limiter}`] : []),
+    ...(holds.some(({ kind }) => kind === 'frozen') ? [`flyball thaw ${limiter}`] : []),
+    ...(state === 'open' || state === 'half-open' ? [`flyball reset ${limiter}`] : []),
+  ];
+  if (parts.length === 0 && state !== 'recovering') return '';
+  const why =
+    lastChange === null ? [] : [`flyball explain ${limiter} ${lastChange.revision} (why)`];
+  return clean([...why, ...parts.map((command) => `${command} (ends it)`)].join(', '));
 }
 
 /** Empty while all are within a second. */
@@ -167,13 +184,9 @@ function reasons(perSecond: Record<string, number>): string[] {
 }
 
 function worst(w: WorstSignal): string {
-  const show = (value: number) =>
-    w.unit === 'ms'
-      ? `${number(value)} ms`
-      : w.unit === 'ratio'
-        ? `${number(value * 100)} %`
-        : number(value);
-  return `${clean(w.signal)} ${show(w.value)}, ${ratio(w)} its setpoint ${show(w.setpoint)}${w.fresh ? '' : ' (old)'}`;
+  const { value, setpoint, unit, fresh } = w;
+  const old = fresh ? '' : ' (old)';
+  return `${clean(w.signal)} ${withUnit(value, unit)}, ${ratio(w)} its setpoint ${withUnit(setpoint, unit)}${old}`;
 }
 
 function ratio(w: WorstSignal): string {
@@ -193,7 +206,9 @@ function partly({ rollout }: StatusView): string[] {
 }
 
 function daemon(c: Colours, view: StatusView): string {
-  if (view.daemon.alive) return 'alive';
+  const { alive, owner } = view.daemon;
+  // `east:812:9f31c0`: which process it is, `flyball status <limiter>` says.
+  if (alive) return owner === null ? 'alive' : clean(owner.split(':')[0]!);
   return view.managed ? c.yellow('none') : '';
 }
 

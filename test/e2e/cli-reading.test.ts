@@ -187,6 +187,16 @@ describe('status', () => {
     expect(shown.stdout).toMatch(/glide to their safe values \(rate 100\/s, cap 24\)/);
   });
 
+  test('an open breaker and a hold: why, and the command that ends each', async () => {
+    expect((await run('status checkout')).stdout).not.toMatch(/^ +next /m);
+    await run('trip checkout --yes');
+    await run('pin checkout --rate 80 --yes');
+    const { stdout } = await run('status checkout');
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /next flyball explain checkout 3 \(why\), flyball release checkout \(ends it\), flyball reset checkout \(ends it\)/,
+    );
+  });
+
   test('all limiters as a table; missing params are unmanaged; an empty Redis says what to do', async () => {
     await seedLimiter(redis, { name: 'search' });
     await redis.del(limiterKeys({ name: 'search' }).params);
