@@ -14,7 +14,8 @@ import { isSourced, type SourcedSignal } from '../sense/sources.js';
 import { describeFault } from './faults.js';
 import { mendOf } from './live-mends.js';
 import type { CliIo } from './output.js';
-import { clean, number, span } from './text.js';
+import { unitOf, withUnit } from './signal-unit.js';
+import { clean, span } from './text.js';
 
 export interface LiveFinding {
   limiter: string;
@@ -30,6 +31,8 @@ export interface LiveFinding {
 
 /** Rates need two looks. */
 const AGAIN_MS = 1100;
+/** The process of custom functions may take so long to start on a busy machine. */
+const STARTING_MS = 10_000;
 /** Reasons that say "nothing happens", not "cannot be read". */
 const QUIET = new Set<string>(['no_traffic', 'not_started']);
 
@@ -53,7 +56,9 @@ export async function checkLive(
   });
   try {
     await Promise.all(opened.map(({ open }) => open.ask()));
-    if (opened.some(({ open }) => open.newest().some(([, found]) => isFirst(found)))) {
+    const giveUpAt = systemClock.monotonicMs() + STARTING_MS;
+    const starts = () => opened.some(({ open }) => open.newest().some(([, seen]) => isFirst(seen)));
+    while (starts() && systemClock.monotonicMs() < giveUpAt) {
       await setTimeout(AGAIN_MS);
       await Promise.all(opened.map(({ open }) => open.ask()));
     }
@@ -81,10 +86,11 @@ async function finding(
   if (found.kind === 'value') {
     const ageMs = Math.max(0, Math.round(systemClock.monotonicMs() - found.monotonicMs));
     const detail = found.detail === undefined ? '' : ` (${found.detail})`;
-    const message = `answers ${number(found.value)}${detail}, ${span(ageMs)} old`;
+    const message = `answers ${withUnit(found.value, unitOf(signal))}${detail}, ${span(ageMs)} old`;
     // Counters that have never counted have no series yet: 0 is right, or the label is wrong.
     const nothing = found.value === 0 ? await advice(signal, env) : null;
-    const mend = nothing === null ? null : `${nothing} If it has not happened yet, 0 is right.`;
+    const named = nothing === null ? null : `${nothing} If it has not happened yet, 0 is right.`;
+    const mend = named ?? mendOf(signal, { ...found, kind: 'missing', reason: 'no_data' });
     const status = mend === null ? 'ok' : 'quiet';
     return { ...of, status, value: found.value, ageMs, reason: null, message, mend };
   }

@@ -48,7 +48,7 @@ export function register(program: Command, io: CliIo): void {
           return;
         }
         if (loaded.length > 0) io.out(table(io, loaded));
-        if (live !== null) tellLive(io, live);
+        if (live !== null) tellLive(io, live, faults.length === 0);
         for (const warning of warnings) io.err(clean(`Warning: ${warning}`));
         for (const fault of faults) io.err(clean(formatFault(fault)));
         const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
@@ -58,9 +58,10 @@ export function register(program: Command, io: CliIo): void {
   );
 }
 
-function tellLive(io: CliIo, live: readonly LiveFinding[]): void {
+function tellLive(io: CliIo, live: readonly LiveFinding[], allValid: boolean): void {
   if (live.length > 0) io.out(`\n${liveLines(io, live)}`);
-  else io.say('No signal is read outside the telemetry; flyball signals shows that.');
+  // With a fault in a file its signals were not asked for.
+  else if (allValid) io.say('No signal is read outside the telemetry; flyball signals shows that.');
 }
 
 function row({ file, policy, hash }: LoadedPolicy) {

@@ -34,8 +34,13 @@ const MENDS: readonly Mend[] = [
   },
   {
     source: 'postgres',
-    says: /hidden from this role/,
-    mend: 'As a superuser of that server: GRANT pg_monitor TO <role>;',
+    says: /hidden from this role\. Run: GRANT pg_monitor TO (.+)/,
+    mend: 'As a superuser of that server: GRANT pg_monitor TO $1;',
+  },
+  {
+    source: 'postgres',
+    says: /no replica follows/,
+    mend: 'Give the address of a replica, or leave the signal out while there is none.',
   },
   {
     source: 'postgres',
@@ -73,6 +78,26 @@ const MENDS: readonly Mend[] = [
     mend: 'Mend user and password in the address (mysql://user:password@host/database), or grant what docs/guides/signals.md states.',
   },
   {
+    source: 'custom',
+    says: /the function did not answer within/,
+    mend: 'Ask for less in it, or raise its deadlineMs (950 ms at most).',
+  },
+  {
+    source: 'custom',
+    says: /no answer within/,
+    mend: 'All functions of one file share a process, and one of them blocks it: none may compute for long without an await.',
+  },
+  {
+    source: 'custom',
+    says: /the function failed/,
+    mend: 'Mend the function in the policy file; what it takes from env must be set where the daemon and this command run.',
+  },
+  {
+    source: 'scrape',
+    says: /is no metric/,
+    mend: 'That is no page of metrics: mend the path of the address, usually /metrics.',
+  },
+  {
     says: /certificate/i,
     mend: "Give tls: { ca: '/path/to/ca.pem' } to the signal, with your authority's certificate.",
   },
@@ -97,7 +122,7 @@ export function mendOf(signal: Signal, { reason, detail = '' }: Missing): string
   );
   if (found !== undefined) {
     const [, first = ''] = found.says.exec(detail)!;
-    return found.mend.replace('$1', first).replace('$PORT', PORTS[signal.source] ?? '');
+    return found.mend.replace('$1', () => first).replace('$PORT', PORTS[signal.source] ?? '');
   }
   if (reason === 'timeout') {
     return 'It took longer than deadlineMs: is it overloaded, or a firewall silent? Ask for less, or raise deadlineMs.';

@@ -22,7 +22,7 @@ async function evaluate(file: string): Promise<ChildReply> {
   try {
     module = await importPolicyFile(file);
   } catch (error) {
-    const { message, line } = explain(error, file);
+    const { message, line } = await explain(error, file);
     return fault(message, line);
   }
   if (module.default === undefined) {
@@ -38,7 +38,7 @@ const MOST_MEMORY = 1e9;
 /** Longest text of somebody else's that a fault repeats. */
 const LONGEST = 300;
 
-function explain(error: unknown, file: string): { message: string; line?: number } {
+async function explain(error: unknown, file: string): Promise<{ message: string; line?: number }> {
   const text = String(error instanceof Error ? error.message : error);
   const first = shortened(text.split('\n')[0]!.trim());
   if (first.startsWith('ParseError:')) {
@@ -62,13 +62,20 @@ function explain(error: unknown, file: string): { message: string; line?: number
   // jiti keeps lines, but moves imports up: a line is only sure when all imports stand above it.
   const rows = readFileSync(file, 'utf8').split('\n');
   const sure = row > rows.findLastIndex((text) => /^\s*import\b/.test(text)) + 1;
-  const hint = /is not a function|of undefined/.test(first)
-    ? " Inside a policy, 'flyball' exports: definePolicy, telemetry, postgres, mysql, prometheus, scrape, custom, upstreamErrors, env, adaptive, step, fixed."
-    : '';
+  const hint = await hintFor(first);
   return {
     message: `throws when it is loaded: ${first}.${hint}`,
     ...(sure ? { line: row } : {}),
   };
+}
+
+/** Empty, or a sentence that begins with a space. */
+async function hintFor(message: string): Promise<string> {
+  const words = Object.keys(await import('./author.js'));
+  const [, name = ''] = /^(\w+) is not defined/.exec(message) ?? [];
+  if (words.includes(name)) return ` Write above it: import { ${name} } from 'flyball';`;
+  if (!/is not a function|of undefined/.test(message)) return '';
+  return ` Inside a policy, 'flyball' exports: ${words.join(', ')}.`;
 }
 
 function shortened(text: string): string {

@@ -111,6 +111,19 @@ test('--json: one object with all of it', async () => {
   });
 });
 
+test('--live with a fault says nothing of the signals that it could not read', async () => {
+  const { code, out, err } = await flyball([
+    'check',
+    '--live',
+    write('half.ts', 'export default {'),
+  ]);
+  expect(code).toBe(78);
+  expect(out).toBe('');
+  expect(err).not.toMatch(/No signal/);
+  const none = await flyball(['check', '--live', write('none/shop.ts', good('shop'))]);
+  expect(none.err).toMatch(/No signal is read outside the telemetry/);
+});
+
 test('a file that never returns is a fault after the deadline', async () => {
   const path = write('slow.ts', 'for (;;) {}');
   const { code, err } = await flyball(['check', path, '--deadline', '1500']);

@@ -145,6 +145,12 @@ test('a page: the name that was meant, the values that a label has, a page that 
     status: 'ok',
     value: 3,
   });
+  expect((await one(scrape.quantile(pageUrl, 'queue_length', 'p95'))).mend).toBe(
+    'queue_length is no histogram: read it with scrape.gauge, or scrape.rate if it counts.',
+  );
+  expect(await one(scrape.gauge(pageUrl, 'queue_length', { unit: 'seconds' }))).toMatchObject({
+    message: expect.stringMatching(/^answers 3000 ms, /),
+  });
   // A rate needs two pages: it is asked for twice.
   expect(await one(scrape.rate(pageUrl, 'http_requests_total'))).toMatchObject({ status: 'ok' });
 });
@@ -155,26 +161,49 @@ test('PostgreSQL: a missing grant, and the same role once it is granted; a wrong
   await admin.query("CREATE ROLE watcher LOGIN PASSWORD 'secret'");
   // Somebody whose sessions the role may not see.
   const others = [new pg.Client(database.url), new pg.Client(database.url)];
-  for (const other of others) await other.connect();
   const at = (user: string, rest = '/postgres') =>
     one(postgres.waiting({ url: env('DB') }), {
       DB: `postgres://${user}@127.0.0.1:${database.port}${rest}`,
     });
+  for (const other of others) await other.connect();
   try {
     const hidden = await at('watcher:secret');
     expect(hidden).toMatchObject({ status: 'fail', reason: 'error' });
-    expect(hidden.mend).toBe('As a superuser of that server: GRANT pg_monitor TO <role>;');
+    expect(hidden.mend).toBe('As a superuser of that server: GRANT pg_monitor TO watcher;');
     await admin.query('GRANT pg_monitor TO watcher');
     expect(await at('watcher:secret')).toMatchObject({ status: 'ok', value: 0 });
 
     expect((await at('watcher:wrong')).mend).toMatch(/^Mend user and password/);
     expect((await at('nobody:x')).mend).toMatch(/Mend user and password|Create the role/);
     expect((await at('watcher:secret', '/shop')).mend).toMatch(/^Mend the database/);
-    expect((await at('watcher:secret', '/postgres?sslmode=verify-full')).mend).toMatch(/has no TLS/);
+    expect((await at('watcher:secret', '/postgres?sslmode=verify-full')).mend).toMatch(
+      /has no TLS/,
+    );
     const told = JSON.stringify(await at('watcher:wr0ng'));
     expect(told).not.toContain('wr0ng');
   } finally {
     for (const each of [...others, admin]) await each.end();
+  }
+});
+
+test('PostgreSQL: the missing grant is told before anybody is there to be hidden', async () => {
+  const admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+  await admin.query('CREATE DATABASE idle');
+  await admin.query(`CREATE ROLE "Early-Bird" LOGIN PASSWORD 'secret'`);
+  const ask = () =>
+    one(postgres.waiting({ url: env('DB') }), {
+      DB: `postgres://Early-Bird:secret@127.0.0.1:${database.port}/idle`,
+    });
+  try {
+    expect(await ask()).toMatchObject({
+      ...{ status: 'quiet', value: 0 },
+      mend: 'As a superuser of that server: GRANT pg_monitor TO "Early-Bird";',
+    });
+    await admin.query('GRANT pg_monitor TO "Early-Bird"');
+    expect(await ask()).toMatchObject({ status: 'ok', value: 0, mend: null });
+  } finally {
+    await admin.end();
   }
 });
 

@@ -126,7 +126,12 @@ test('C85: a file that throws names its line and what it said', async () => {
   ]);
   const misspelt = `import { telemetri } from 'flyball';\ntelemetri.latency('p95');\n${GOOD}`;
   expect(await faultsOf('misspelt.ts', misspelt)).toEqual([
-    expect.stringMatching(/reading 'latency'.*'flyball' exports: definePolicy, telemetry/),
+    expect.stringMatching(/reading 'latency'.*'flyball' exports: .*definePolicy, .*telemetry, /),
+  ]);
+  expect(await faultsOf('bare.ts', GOOD.replace(/^import.*$/m, ''))).toEqual([
+    expect.stringMatching(
+      /definePolicy is not defined\. Write above it: import \{ definePolicy \} from/,
+    ),
   ]);
   expect(await faultsOf('policy.yaml', 'limiter: { name: x }')).toEqual([
     expect.stringMatching(/is no TypeScript file\. A policy is a \.ts file/),
