@@ -19,6 +19,7 @@ export interface SignalSubject {
   address: LimiterAddress;
   /** Of a file; else the adopted one is read at each look. */
   policy?: Policy;
+  file?: string;
 }
 
 export interface SeenSignals {
@@ -43,12 +44,18 @@ export interface SignalReader {
 
 /** Services flush once a second, and counting begins with the first look. */
 const FLUSH_MS = 1500;
+/** The process of custom functions may take so long to start on a busy machine. */
+const STARTING_MS = 10_000;
 /** A daemon that wrote nothing for so many ticks does not lead. */
 const LATE_TICKS = 3;
 
-export function createPool(env: NodeJS.ProcessEnv): SourcePool {
+/** `policyFile`: where the functions of custom signals are. */
+export function createPool(
+  env: NodeJS.ProcessEnv,
+  policyFile: (code: string) => string | null,
+): SourcePool {
   const log = createLog({ level: 'silent', fd: 2 });
-  return createSourcePool({ env, log, clock: systemClock, everyMs: 0 });
+  return createSourcePool({ env, log, clock: systemClock, everyMs: 0, policyFile });
 }
 
 export function createSignalReader(
@@ -126,14 +133,21 @@ function readHere(session: Session, address: LimiterAddress, policy: Policy, sou
 
   return {
     async look() {
-      if (lastMs === null) {
-        await once();
+      if (lastMs !== null) return once();
+      const giveUpAt = systemClock.monotonicMs() + STARTING_MS;
+      let seen = await once();
+      do {
         await setTimeout(FLUSH_MS);
-      }
-      return once();
+        seen = await once();
+      } while (starts(seen) && systemClock.monotonicMs() < giveUpAt);
+      return seen;
     },
     close: () => sampler.close(),
   };
+}
+
+function starts({ sample }: SeenSignals): boolean {
+  return Object.values(sample.signals).some(({ reason }) => reason === 'not_started');
 }
 
 function statusOf(text: string | null): LimiterStatus | null {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import { EXIT, PolicyError } from '../errors.js';
+import { fileWithCode } from '../policy/code.js';
 import { createInterrupt } from './interrupt.js';
 import type { CliIo } from './output.js';
 import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
@@ -53,8 +54,9 @@ async function showSignals(
   given: string | undefined,
   flags: SignalsFlags,
 ): Promise<void> {
-  const pool = createPool(io.env);
   const subjects = await subjectsOf(session, given);
+  const files = subjects.flatMap(({ file, policy }) => (file && policy ? [{ file, policy }] : []));
+  const pool = createPool(io.env, (code) => fileWithCode(files, code));
   const readers = subjects.map((subject) => createSignalReader(session, subject, pool));
   const interrupt = createInterrupt();
   try {
@@ -86,9 +88,9 @@ async function subjectsOf(session: Session, given: string | undefined): Promise<
   const { loadPolicies } = await import('../policy/load.js');
   const { loaded, faults } = await loadPolicies([given]);
   if (faults.length > 0) throw new PolicyError(faults);
-  return loaded.map(({ policy }) => {
+  return loaded.map(({ file, policy }) => {
     const { name, group } = policy.limiter;
-    return { address: { name, group, prefix: session.prefix }, policy };
+    return { address: { name, group, prefix: session.prefix }, policy, file };
   });
 }
 

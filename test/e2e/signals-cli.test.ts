@@ -133,6 +133,26 @@ test('a policy file is read before it is adopted; thin evidence and no traffic a
   expect((await run('signals', 'nobody')).code).toBe(64);
 });
 
+test('the functions of a policy file are called before it is adopted', async () => {
+  const file = join(daemons.dir, 'depths.ts');
+  writeFileSync(
+    file,
+    `import { custom, definePolicy } from 'flyball';
+    export default definePolicy({
+      limiter: { name: 'depths', rate: 10, capacity: 10 },
+      signals: { depth: custom(() => 42) },
+      objective: { depth: { below: 1000 } },
+    });`,
+  );
+  // Its process may take longer to start than the command waits.
+  const { code, signal } = await until('an answer', async () => {
+    const now = await shown(file);
+    return now.signal('depth').reason !== 'not_started' && now;
+  });
+  expect(signal('depth')).toMatchObject({ value: 42, verdict: 'fresh', follows: 'may raise' });
+  expect(code).toBe(0);
+});
+
 test('--watch shows them again each second, and Ctrl-C ends it', async () => {
   const file = join(daemons.dir, 'watch.mjs');
   writeFileSync(
