@@ -105,12 +105,29 @@ describe('the fleet’s budget', () => {
     expect(decision.rate).toBe(100);
     // The larger of the two factors: the cap stays.
     expect(asked).toEqual([1]);
-    // What was refused is in the sample, so that the decision can be explained from its entry.
-    expect(above.raisesWait).toBe(true);
+    expect(above.raisesWait).toBeUndefined();
     expect(turn(fixed, createDecideState(fixed), above).decision).toEqual(decision);
     expect(
       (await turnWithin(null, fixed, createDecideState(fixed), sampleOf({}))).decision.change,
     ).toBe(false);
+  });
+
+  test('where nobody answers for the budget a cut goes through at once, and a raise waits', async () => {
+    const fixed = policyOf({ control: { law: 'fixed' } });
+    const from = (rate: number) =>
+      sampleOf({ inForce: { target: { ...target, rate }, rate } } as SampleParts);
+    const away = () => Promise.reject(new Error('CLUSTERDOWN'));
+    const hangs = () => new Promise<boolean>(() => {});
+    for (const spend of [away, hangs]) {
+      const cut = await turnWithin(spend, fixed, createDecideState(fixed), from(800));
+      expect([cut.decision.change, cut.decision.rate]).toEqual([true, 100]);
+    }
+    const low = from(1);
+    expect(turn(fixed, createDecideState(fixed), low).decision.rate).toBeGreaterThan(1);
+    const raise = await turnWithin(away, fixed, createDecideState(fixed), low);
+    // What was refused is in the sample, so that the decision can be explained from its entry.
+    expect(low.raisesWait).toBe(true);
+    expect(turn(fixed, createDecideState(fixed), low).decision).toEqual(raise.decision);
   });
 });
 
