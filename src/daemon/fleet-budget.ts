@@ -30,7 +30,7 @@ export async function turnWithin(
   const { decision } = turned;
   if (spend === null || !decision.change || decision.cause === 'breaker') return turned;
   const raise = raiseOf(decision, sample);
-  // The budget may lie on a server that is away: a cut is told of, and waits for no answer; a raise waits until there is one.
+  // The budget may lie on a server that is away: a cut is told of and waits for no answer, a raise waits for one.
   const answer = spend(raise).catch(() => false);
   if (raise <= 1 || (await answer)) return turned;
   sample.raisesWait = true;

@@ -26,7 +26,7 @@ export interface Standing {
 const REMIND_MS = 4 * 3_600_000;
 /** Events are known for so long, then forgotten. */
 const EVENT_KEPT_MS = 86_400_000;
-/** Looks without a word of its keeper, after which another daemon that sees it answers for it; and after which it is over. */
+/** Looks without a word of its keeper: then another daemon that sees it answers for it; and then it is over. */
 const TAKE_OVER_LOOKS = 2;
 const LOST_LOOKS = 5;
 
