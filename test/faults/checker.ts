@@ -1,10 +1,11 @@
 /** After any faults: do the invariants I1–I13 hold, by the audit log, Redis's state and the services' own logs? */
-import type { LimiterRecord, RunRecord } from '../support/fault-record.js';
+import { allEntries, type LimiterRecord, type RunRecord } from '../support/fault-record.js';
 import {
   checkBreaker,
   checkBuckets,
   checkDeadlines,
   checkLocal,
+  checkRevisions,
   checkShadow,
   countsOf,
 } from './fault-decisions.js';
@@ -52,7 +53,7 @@ export async function check(record: RunRecord): Promise<Report> {
   return {
     checks,
     decisions: lines.reduce((sum, line) => sum + total(countsOf(line).map(({ n }) => n)), 0),
-    entries: checks.I2.checked,
+    entries: total(record.limiters.map((limiter) => allEntries(limiter).length)),
     violations: Object.entries(checks).flatMap(([name, { violations }]) =>
       violations.map((what) => `${name}: ${what}`),
     ),
@@ -72,7 +73,7 @@ async function checkLimiter(
   const nothing: Checked = { checked: 0, violations: [] };
   return {
     I1: of(checkBounds(limiter)),
-    I2: of(checkChain(limiter)),
+    I2: of(together([checkChain(limiter), checkRevisions(limiter, record)])),
     I3: of(checkAuthority(limiter)),
     I4: of(checkBadSignals(limiter)),
     I5: shadow

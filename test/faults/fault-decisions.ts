@@ -319,6 +319,26 @@ export function checkDeadlines(limiter: LimiterRecord, record: RunRecord): Check
   return { checked, violations: violations.slice(0, 5) };
 }
 
+/** I2, of decisions: what Redis decided by has an entry, of this limiter and no other. */
+export function checkRevisions(limiter: LimiterRecord, record: RunRecord): Checked {
+  // Revisions that a server took with it before anybody read them.
+  if (record.faults.some(({ loses }) => loses)) return { checked: 0, violations: [] };
+  const known = new Set(allEntries(limiter).map(({ epoch, revision }) => `${epoch}/${revision}`));
+  const violations: string[] = [];
+  let checked = 0;
+  for (const line of limiter.lines) {
+    for (const { source, epoch, revision, n } of countsOf(line)) {
+      if (source !== 'redis' && source !== 'block') continue;
+      checked += n;
+      if (revision === 0 || known.has(`${epoch}/${revision}`)) continue;
+      violations.push(
+        `${line.service} decided ${n} by revision ${epoch}/${revision} at ${iso(line.atMs)}, which has no entry`,
+      );
+    }
+  }
+  return { checked, violations: violations.slice(0, 3) };
+}
+
 /** I12: what is in shadow admits all, whatever the fault. */
 export function checkShadow(limiter: LimiterRecord): Checked {
   const violations: string[] = [];

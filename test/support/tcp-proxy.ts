@@ -25,10 +25,21 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       [outside, inside],
     ] as const) {
       sockets.add(from);
+      // Bytes keep their order when the delay changes while some are on their way.
+      let waiting = 0;
+      let lastMs = 0;
+      const queue: Buffer[] = [];
       from.on('data', (data) => {
         if (proxy.mode !== 'pass') return;
-        if (proxy.delayMs === 0) to.write(data);
-        else setTimeout(() => to.write(data), proxy.delayMs);
+        if (proxy.delayMs === 0 && waiting === 0) return void to.write(data);
+        waiting += 1;
+        lastMs = Math.max(lastMs, performance.now() + proxy.delayMs);
+        queue.push(data);
+        // Timers of later moments fire later; each sends the oldest that waits.
+        setTimeout(() => {
+          waiting -= 1;
+          to.write(queue.shift()!);
+        }, lastMs - performance.now());
       });
       from.on('error', () => {});
       from.on('close', () => {
