@@ -150,8 +150,13 @@ function openPool(pg: Driver, url: string, deadlineMs: number): Pool {
 
 function missingFor(error: unknown): Missing {
   const code = String((error as { code?: unknown }).code ?? '');
+  const text = textOf(error);
+  if (/unsupported startup parameter/.test(text)) {
+    // PgBouncer. Behind one not even a deadline on the server could be relied on.
+    return missing('error', `${text}. Give the address of PostgreSQL itself, not of a pooler.`);
+  }
   // 57014: cancelled by statement_timeout. Class 08 and 57P0x: the connection broke, the server is not up.
   const late = isLate(error) || code === '57014';
   const away = isAway(error) || /^(08|57P0)/.test(code);
-  return missing(late ? 'timeout' : away ? 'unreachable' : 'error', textOf(error));
+  return missing(late ? 'timeout' : away ? 'unreachable' : 'error', text);
 }

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -195,6 +196,25 @@ test('a wrong password is an error whose words hold no secret', async () => {
   expect(look).toMatchObject({ kind: 'missing', reason: 'error' });
   expect(JSON.stringify(look)).not.toContain('hunter2');
   expect(logged).not.toContain('hunter2');
+});
+
+test('a pooler that refuses our deadline on the server is named', async () => {
+  const said = 'SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0';
+  const pooler = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      const head = Buffer.alloc(5, 'E');
+      head.writeInt32BE(4 + said.length, 1);
+      socket.end(Buffer.concat([head, Buffer.from(said)]));
+    });
+  });
+  await new Promise<void>((ok) => pooler.listen(0, '127.0.0.1', ok));
+  ending.push(() => pooler.close());
+  const { port } = pooler.address() as AddressInfo;
+  expect(await source(`postgres://me@127.0.0.1:${port}/shop`).look()).toMatchObject({
+    reason: 'error',
+    detail: expect.stringMatching(/unsupported startup parameter.*not of a pooler/),
+  });
 });
 
 const poolOf = (env: NodeJS.ProcessEnv) =>

@@ -45,13 +45,15 @@ type Written = ReturnType<(typeof scrape)['rate' | 'gauge' | 'share' | 'quantile
 
 function resolved(written: Written): SourcedSignal {
   const limiter = { name: 'checkout', rate: 1, capacity: 1 };
-  return policySchema.parse({ limiter, signals: { s: written } }).signals.s as SourcedSignal;
+  const { s } = policySchema.parse({ limiter, signals: { s: written } }).signals;
+  // Longer than a policy may say: the machine may be busy.
+  return { ...s, deadlineMs: 30_000 } as SourcedSignal;
 }
 
 /** Looks at all of them, `seconds` after the last look. */
 function looker(...written: Written[]) {
   const clock = manualClock();
-  const signals = written.map((each) => resolved({ ...each, deadlineMs: 1000 } as Written));
+  const signals = written.map(resolved);
   const made = createSource(signals[0]!, { env: {}, clock, log: pino({ level: 'silent' }) });
   ending.push(() => made.close());
   return async (seconds = 1): Promise<(Seen | Missing)[]> => {

@@ -337,6 +337,15 @@ test('a password in a policy is refused and not repeated', () => {
   const said = only({ limiter: LIMITER, signals: { dbWait: signal } });
   expect(said).toMatch(/^signals\.dbWait\.url holds a password/);
   expect(said).not.toContain('hunter2');
+  for (const url of [
+    'postgres://me:hun/ter2@db/shop',
+    'postgres://db/shop?user=me&sslpassword=hunter2',
+    'postgres://db/shop?Password=hunter2',
+  ]) {
+    expect(only({ limiter: LIMITER, signals: { dbWait: { ...signal, url } } })).toMatch(
+      /holds a password/,
+    );
+  }
   const env = (name: string) => ({
     limiter: LIMITER,
     signals: { dbWait: { ...signal, url: { env: name } } },
