@@ -101,8 +101,8 @@ export async function startFeed(port, limiters) {
 const template = (beat) => `flyball:{bench}:beat:${beat}`;
 
 /**
- * Four processes of each limiter flush once a second, two and two. Redis copies ready hashes: to take in the fields of a
- * thousand limiters twice a second costs it more than all that is to be measured.
+ * Four processes of each limiter flush once a second, two and two. Redis copies ready hashes: to take in the
+ * fields of a thousand limiters twice a second costs it more than all that is to be measured.
  */
 export async function startLoad(port, limiters) {
   const redis = new Redis({ port });

@@ -3,7 +3,7 @@
 --   params...  params hashes, of any limiters on this slot
 -- ARGV:
 --   mark...    of each, as last read; empty: not read yet
--- RETURNS: [nowUs, then of each three: validUntil, mark (both empty: missing), fields and values; nil when the mark is that]
+-- RETURNS: [nowUs, then of each three: validUntil, mark (both empty: missing), fields and values (nil: as marked)]
 -- TIME: once, after the reads
 -- COMPLEXITY: O(fields of all)
 local out = {}

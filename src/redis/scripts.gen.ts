@@ -5405,7 +5405,7 @@ export type RereadKeys = [...params: string[]];
 export type RereadArgs = [...mark: ScriptArg[]];
 /**
  * params as stored, of those limiters whose params are not as they were last read.
- * Returns [nowUs, then of each three: validUntil, mark (both empty: missing), fields and values; nil when the mark is that]. O(fields of all).
+ * Returns [nowUs, then of each three: validUntil, mark (both empty: missing), fields and values (nil: as marked)]. O(fields of all).
  */
 export const rereadScript: Script<RereadKeys, RereadArgs> = {
   name: 'reread',
