@@ -78,7 +78,7 @@ const BEATS = 2;
 
 const FEED = fileURLToPath(new URL('daemon-feed.mjs', import.meta.url));
 
-/** `startLoad` in a process of its own: what it costs is not the bench's, and a bench that is busy does not hold it up. */
+/** `startLoad` in a process of its own: a bench that is busy does not hold it up, and its cost is not the bench's. */
 export async function startFeed(port, limiters) {
   const child = fork(FEED, [String(port), String(limiters)]);
   const ended = new Promise((ok) => child.once('exit', ok));
