@@ -24,7 +24,11 @@ const STATES: Record<string, ParamChange> = {
   'pinned and open': { pinnedUntil: -1, heldBy: 'ada', state: 'open', openUntil: -1 },
 };
 const after = {
-  ...{ mode: 'auto', state: 'closed', rate: 150, capacity: 100, inFlightMax: 16 },
+  mode: 'auto',
+  state: 'closed',
+  rate: 150,
+  capacity: 100,
+  inFlightMax: 16,
 } as const;
 const VERBS = {
   trip: trip(),
