@@ -6,9 +6,11 @@ import type { Metrics } from '../report/metrics.js';
 export interface TurnFailures {
   failed(limiter: string, error: unknown): void;
   worked(limiter: string): void;
-  /** What it says, while turns fail for want of Redis; null: the last turn reached it. */
+  /** What it says, while turns of any limiter fail for want of Redis, and of which; null: each reached it. */
   redisAway(): string | null;
 }
+
+const NAMED = 5;
 
 /** An outage of Redis is one line a limiter, not one a second. */
 export function createTurnFailures({
@@ -19,7 +21,8 @@ export function createTurnFailures({
   metrics: Metrics;
 }): TurnFailures {
   const failing = new Set<string>();
-  let away: string | null = null;
+  /** By limiter: of a Cluster one server may be away, and the others answer. */
+  const away = new Map<string, string>();
   return {
     failed(limiter, error) {
       metrics.errors.inc({ limiter });
@@ -27,7 +30,7 @@ export function createTurnFailures({
       if (error instanceof FlyballError) metrics.auditFailures.inc({ limiter });
       else {
         metrics.redisUp.set(0);
-        away = message;
+        away.set(limiter, message);
       }
       if (failing.has(limiter)) return;
       failing.add(limiter);
@@ -37,10 +40,16 @@ export function createTurnFailures({
       );
     },
     worked(limiter) {
-      away = null;
-      metrics.redisUp.set(1);
+      away.delete(limiter);
+      if (away.size === 0) metrics.redisUp.set(1);
       if (failing.delete(limiter)) log.info({ event: 'tick_recovered', limiter });
     },
-    redisAway: () => away,
+    redisAway() {
+      const [message] = away.values();
+      if (message === undefined) return null;
+      const names = [...away.keys()].slice(0, NAMED).join(', ');
+      const more = away.size > NAMED ? ` and ${away.size - NAMED} more` : '';
+      return `${message} (turns of ${names}${more})`;
+    },
   };
 }
