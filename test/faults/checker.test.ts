@@ -182,7 +182,7 @@ test('I2: a changed body, a gap, a second entry of a revision, a revision withou
 
 test('I3: a daemon that writes while another holds the lease', async () => {
   const look = (atMs: number, owner: string, token: number) => ({ atMs: T0 + atMs, owner, token });
-  const entries = chain([{ atMs: 100 }]);
+  const entries = chain([{ atMs: 100, reason: 'law_cut' }]);
   const by = (leases: LimiterRecord['leases']) => recordOf(limiterOf(entries, { leases }));
   await holds(by([look(50, 'a:1:x', 7), look(150, 'a:1:x', 7)]), 'I3');
   // Between the two looks it may have held it.

@@ -40,7 +40,7 @@ test('the same seed is the same schedule; a thousand seeds hold every fault, non
   expect(drawSchedule(42)).toEqual(drawSchedule(42));
   const drawn = Array.from({ length: 1000 }, (_, seed) => drawSchedule(seed));
   for (const { steps } of drawn) {
-    expect(steps.length).toBeGreaterThan(1);
+    expect(steps.length).toBeGreaterThan(0);
     for (const { atMs, forMs } of steps) expect(atMs + forMs).toBeLessThanOrEqual(6000);
   }
   const seen = new Set(drawn.flatMap(({ steps }) => steps.map(({ fault }) => fault)));

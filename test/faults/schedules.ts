@@ -43,6 +43,7 @@ export interface Schedule {
 }
 
 const LAST_MS = 5_600;
+const MEASURED = ['upstream fails', 'leader killed', 'failover to a replica that lags'] as const;
 const ALL: Record<string, Fault> = { ...REDIS_FAULTS, ...OTHER_FAULTS };
 
 /** One schedule of at most 6 s; two lanes of faults, one after the other within a lane. */
@@ -81,7 +82,12 @@ export function drawSchedule(seed: number): Schedule {
     ...lane(REDIS_FAULTS, one([1, 1, 2])),
     ...lane(OTHER_FAULTS, one([1, 2, 3]), first),
   ].sort((a, b) => a.atMs - b.atMs);
-  return { seed, rig, steps, daemonsDie: random() < 0.25 };
+  const daemonsDie = random() < 0.25;
+  if (seed % 10 !== 0) return { seed, rig, steps, daemonsDie };
+  // Every tenth holds one fault alone, so that what it shows of times is that fault's.
+  const fault = MEASURED[(seed / 10) % MEASURED.length]!;
+  const alone = { fault, atMs: 400, forMs: ALL[fault]!.ms[1], draw: random() };
+  return { seed, rig: { ...rig, redis: 'pair' }, steps: [alone], daemonsDie };
 }
 
 /** A line a step, for people. */
@@ -158,7 +164,7 @@ async function play(schedule: Schedule, rig: Rig): Promise<Outcome> {
     limiter.lines = lines.filter((line) => line.limiter === limiter.name);
   }
   const report = await check(record);
-  report.violations.unshift(...failures);
+  report.violations.unshift(...failures, ...rig.died);
   return { schedule, report, figures: figuresOf(record), injected: faults.length, record };
 }
 

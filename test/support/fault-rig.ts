@@ -60,6 +60,8 @@ export interface Rig {
   /** All proxies lead to this server, all connections are cut. */
   leadTo(server: TestRedis): void;
   lines(): ServiceLine[];
+  /** Daemons that ended though nobody killed them, and how. */
+  readonly died: string[];
   close(): Promise<void>;
 }
 
@@ -122,7 +124,9 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const { PATH, HOME } = process.env;
   const orders = (member: Member) => join(dir, `${member.name}.orders.json`);
 
+  const died: string[] = [];
   const rig: Rig = {
+    died,
     ...{ options, daemons, services, master, replica, page, allowed },
     redis() {
       let client = clients.get(rig.master);
@@ -157,6 +161,10 @@ export async function startRig(options: RigOptions): Promise<Rig> {
         },
         out,
       );
+      member.child!.once('exit', (code, signal) => {
+        if (signal !== 'SIGKILL')
+          died.push(`${member.name} ended by itself with ${code ?? signal}`);
+      });
     },
     startService(member) {
       const numbers = { rate: OWN.rate, capacity: OWN.capacity };
