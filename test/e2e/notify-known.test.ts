@@ -106,7 +106,7 @@ test('anything may stand in the hash: it is thrown away, and what is sound is st
         }),
   );
   for (const [i, text] of strange.entries()) await redis.hset(KEY, `k${i}`, text);
-  const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`__proto__${i}`, 'x']));
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`__proto__${i}`, 'x']));
   await redis.hset(KEY, many);
   await minutes(2);
   expect(await redis.hlen(KEY)).toBe(0);

@@ -25,8 +25,8 @@ export interface KnownAlerts {
   end(key: string): Promise<{ removed: boolean; was: Alert | null } | 'unanswered'>;
   /** Which of these keys are firing. */
   firing(keys: readonly string[]): Promise<string[]>;
-  /** Page by page; null: no daemon of today can read it. Rejects when Redis does not answer. */
-  each(visit: (key: string, known: KnownAlert | null) => Promise<void>): Promise<void>;
+  /** Page by page; what no daemon of today can read is removed. Rejects when Redis does not answer. */
+  each(visit: (known: KnownAlert) => Promise<void>): Promise<void>;
   forget(key: string): Promise<void>;
 }
 
@@ -87,10 +87,13 @@ export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAler
       let cursor = '0';
       do {
         const [next, flat] = await asked(() => redis.hscan(key, cursor, 'COUNT', PAGE));
+        const strange: string[] = [];
         for (let i = 0; i < flat.length; i += 2) {
           const known = readKnown(flat[i + 1]!);
-          await visit(flat[i]!, known?.alert.key === flat[i] ? known : null);
+          if (known !== null && known.alert.key === flat[i]) await visit(known);
+          else strange.push(flat[i]!);
         }
+        if (strange.length > 0) await redis.hdel(key, ...strange);
         cursor = next;
       } while (cursor !== '0');
     },

@@ -174,7 +174,8 @@ export function createNotifier(options: NotifierOptions): Notifier {
       put(
         alert,
         destinations.filter(({ to }) => all || repeats(to)),
-        [alert.kind],
+        // It is the trip that lasts.
+        alert.kind === 'retrip' ? ['retrip', 'trip'] : [alert.kind],
       );
     },
     end: (alert) => tellEnd(alert, true),

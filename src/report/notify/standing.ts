@@ -64,9 +64,9 @@ export function createStanding(of: {
     repeat(alert, due);
   }
 
-  async function lookAt(key: string, found: KnownAlert | null): Promise<void> {
-    if (found === null) return known.forget(key);
+  async function lookAt(found: KnownAlert): Promise<void> {
     const { alert, beat, keeper } = found;
+    const { key } = alert;
     if (alert.state === 'event') {
       if (Math.abs(clock.nowMs() - alert.atMs) > EVENT_KEPT_MS) await known.forget(key);
       return;
@@ -100,9 +100,9 @@ export function createStanding(of: {
   async function sweepOnce(): Promise<void> {
     const found = new Set<string>();
     try {
-      await known.each((key, record) => {
-        if (record !== null) found.add(key);
-        return lookAt(key, record);
+      await known.each((record) => {
+        found.add(record.alert.key);
+        return lookAt(record);
       });
       await restore(found);
     } catch {
