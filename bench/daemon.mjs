@@ -11,7 +11,8 @@ import { median, target } from './report.mjs';
 const LIMITERS = 1000;
 const SIGNALS = 4;
 const TICKS = 15;
-const WARM_S = 20;
+/** Windows look back a minute: from then on memory should stand. */
+const WARM_S = 70;
 /** A crowded machine may take so long until all is led and fresh. */
 const PATIENCE_MS = 60_000;
 const RUN_S = { quick: 20, usual: 60, full: 600 };

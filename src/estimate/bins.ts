@@ -14,16 +14,18 @@ export function packBins(bins: Bins): PackedBins {
   if (known !== undefined) return known;
   let low = MAX_BIN;
   let high = MIN_BIN;
+  let size = 0;
   for (const key in bins) {
     const bin = Number(key);
     const count = bins[bin];
     if (!(count !== undefined && count > 0 && count <= 1e12)) continue;
     if (!(bin >= MIN_BIN && bin <= MAX_BIN && Number.isInteger(bin))) continue;
+    if (sums[bin - MIN_BIN] === 0) size += 1;
     sums[bin - MIN_BIN] = count;
     if (bin < low) low = bin;
     if (bin > high) high = bin;
   }
-  const packed = drained(low, high);
+  const packed = drained(low, high, size);
   packedOf.set(bins, packed);
   return packed;
 }
@@ -72,12 +74,15 @@ function added(frames: readonly PackedBins[]): [low: number, high: number, total
   return [low, high, total];
 }
 
-function drained(low: number, high: number): PackedBins {
-  const packed: PackedBins = [];
+/** Of just the size: windows keep thousands of them for a minute. */
+function drained(low: number, high: number, size: number): PackedBins {
+  const packed: PackedBins = new Array(2 * size);
+  let at = 0;
   for (let bin = low; bin <= high; bin++) {
     const count = sums[bin - MIN_BIN]!;
     if (count === 0) continue;
-    packed.push(bin, count);
+    packed[at++] = bin;
+    packed[at++] = count;
     sums[bin - MIN_BIN] = 0;
   }
   return packed;
