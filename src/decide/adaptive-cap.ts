@@ -5,7 +5,7 @@ import { boundsOf, clamp } from './bounds.js';
 import type { LimiterNumbers } from './breaker-types.js';
 import { afterCut, type Episode, judge, NO_EPISODE, ownAim, relieve } from './futile.js';
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
-import { expectedSlope, type Leisure, leisureOf, shownBy } from './leisure.js';
+import { expectedSlope, type Leisure, leastSlope, leisureOf, shownBy } from './leisure.js';
 import { type Overload, overloadOf } from './overload.js';
 import { overloadText, type Reason, trafficText } from './reasons.js';
 import { addPoint, agePoints, responseSlope } from './response.js';
@@ -26,9 +26,9 @@ import type { LawMemory, Sample } from './types.js';
  *
  * Below the knee (s → 1) the aim rises toward aimMost: there, more in flight costs no latency. Before the cap has been
  * tried, s is what response time lets expect (leisure.ts): the mean tells a queue from a noisy quantile. After a cut
- * only answers of requests admitted since then are evidence. Reached by trial on simulated services; the feasibility
- * rule is that of windowed concurrency limits, with the SLO in the place of a baseline latency, which drifts
- * and is no more than an expectation here.
+ * only answers of requests admitted since then are evidence, all those that a quantile was taken from. Reached by trial
+ * on simulated services; the feasibility rule is that of windowed concurrency limits, with the SLO in the place of a
+ * baseline latency, which drifts and is no more than an expectation here.
  */
 export const TUNING = {
   aim: 0.72,
@@ -42,6 +42,8 @@ export const TUNING = {
   nearer: 0.5,
   /** So many roots of what is under way a cap that did not bind keeps above it. */
   spread: 2,
+  /** ms that a cut waits at most for a quantile to be of answers after the last one. */
+  pooledMost: 8_000,
   cutPower: 0.7,
   cutMost: 0.6,
   /** Slope above which a cut near the aim is not worth its throughput. */
@@ -173,6 +175,12 @@ function raise(seen: Evidence, sample: Sample, rate: number, loop: LoopTuning): 
   return { inFlightMax: cap, rate: Math.max(rate, ceiling) };
 }
 
+/** Time in which the answers came in that a quantile was taken from: few a second, and it speaks of long ago. */
+function pooledMs(overload: Overload, sample: Sample): number {
+  const answers = sample.signals[overload.worst]?.count ?? 0;
+  return Math.min((1000 * answers) / Math.max(1, sample.traffic.answerRate), TUNING.pooledMost);
+}
+
 function evidence(
   policy: Policy,
   before: LawMemory,
@@ -194,7 +202,9 @@ function evidence(
   const isLatency = policy.signals[overload.worst]?.stat === 'latency';
   const answeredMs = isLatency ? overload.value : (traffic.meanMs ?? 0);
   const reckonedMs = traffic.ageMs + 0.5 * traffic.intervalMs + answeredMs;
-  const drained = sinceCutMs >= holdOffMs(loop, reckonedMs, traffic.ageMs);
+  const drained =
+    sinceCutMs >= holdOffMs(loop, reckonedMs, traffic.ageMs) &&
+    (!isLatency || sinceCutMs >= traffic.ageMs + pooledMs(overload, sample));
   const capBinds = traffic.deniedByCap > 0 || observed > 0.7 * cap;
 
   let points = agePoints(listIn(before, 'points'), sample.dtMs);
@@ -204,8 +214,9 @@ function evidence(
     points = addPoint(points, at, traffic.okRate, traffic.answers);
   }
   const quiet = leisureOf(before, sample, capBinds);
-  const slope = responseSlope(points, inForce, traffic.answers, expectedSlope(quiet));
-  const leisure = capBinds && traffic.fresh ? shownBy(slope, quiet, sample.dtMs) : quiet;
+  const shown = responseSlope(points, inForce, traffic.answers, expectedSlope(quiet));
+  const leisure = capBinds && traffic.fresh ? shownBy(shown, quiet, sample.dtMs) : quiet;
+  const slope = Math.max(shown, leastSlope(quiet));
   const lift = clamp((slope - TUNING.liftFrom) / (1 - TUNING.liftFrom), 0, 1);
   const aim = TUNING.aim ** loop.headroom;
   const { episode, reliefMs } = relieve(before, overload, aim, sample.dtMs);

@@ -11,7 +11,8 @@ import type { LawMemory, Sample } from './types.js';
  *   s expected = 1 − convex · (1 − L ÷ W)        convex ≥ 1: 1 is M/M/1, more a service under contention (USL)
  *
  * A mean of n answers varies by 1/√n, a p99 by almost three times that: idle noise of the one looks like overload,
- * while the other shows that nothing waits. L is only what is expected: what throughput is seen to do overrules it.
+ * while the other shows that nothing waits. L is only what is expected: what throughput is seen to do overrules it,
+ * but for the least that s can be while W is near L.
  */
 export const LEISURE = {
   /** Answers that weigh as much as all that came before. */
@@ -25,6 +26,9 @@ export const LEISURE = {
   /** No more is expected than this: L may have been learnt under load; and no less, since the service may be slower by itself. */
   most: 0.8,
   least: -0.3,
+  /** This near L nothing waits, so s is at least `free`, and at least 0 up to W = near ÷ (near − 1) · L. */
+  near: 4,
+  free: 0.4,
   /** Time in which L comes up to what throughput shows. */
   shownMs: 10_000,
 };
@@ -55,6 +59,15 @@ export function leisureOf(before: LawMemory, sample: Sample, bound: boolean): Le
 export function expectedSlope({ meanMs, leisureMs }: Leisure): number {
   if (!(meanMs > 0)) return 0.5;
   return clamp(1 - LEISURE.convex * (1 - leisureMs / meanMs), LEISURE.least, LEISURE.most);
+}
+
+/**
+ * The least that the slope can be while hardly anything waits. Operating points of a service that was slower a moment
+ * ago (a cold start, after an outage) say that a smaller cap brought more throughput, and would have it cut further.
+ */
+export function leastSlope({ meanMs, leisureMs }: Leisure): number {
+  if (!(meanMs > 0)) return LEISURE.least;
+  return Math.min(LEISURE.free, 1 - LEISURE.near * (1 - leisureMs / meanMs));
 }
 
 /** Throughput answers to the cap better than expected: the service is slower by itself than it was, so L comes up. */
