@@ -322,9 +322,11 @@ function holdsInvariants(policy: Policy, seen: Seen): void {
       return lost && onMissing !== 'ignore';
     },
   );
-  const above = after.rate > rate.min || after.inFlightMax > (inFlight?.min ?? 0);
+  const above =
+    (after.rate > inForce.rate && after.rate > rate.min) ||
+    (after.inFlightMax > inForce.inFlightMax && after.inFlightMax > (inFlight?.min ?? 0));
   if (blocked && decision.cause === 'law') {
-    must(!(decision.change && up && above), 'I4: no raise while a signal is lost', seen);
+    must(!(decision.change && above), 'I4: no raise while a signal is lost', seen);
   }
 }
 
