@@ -25,7 +25,14 @@ export function inertLine(line: string): string {
   );
 }
 
+/** Lines that wait for a disk that is full, in bytes; later ones are lost. */
+const MOST_WAITING = 1_048_576;
+
 export function createLog(options: LogOptions = {}): Logger {
+  const { fd = 1 } = options;
+  const destination = pino.destination({ fd, sync: true, maxLength: MOST_WAITING });
+  // A log that cannot be written (its disk is full) ends nobody: what limits traffic goes on, and lines wait.
+  destination.on('error', () => {});
   return pino(
     {
       level: options.level ?? process.env.FLYBALL_LOG_LEVEL ?? 'info',
@@ -35,6 +42,6 @@ export function createLog(options: LogOptions = {}): Logger {
       hooks: { streamWrite: inertLine },
       redact: ['password', 'token', 'url', '*.password', '*.token', '*.url'],
     },
-    pino.destination({ fd: options.fd ?? 1, sync: true }),
+    destination,
   );
 }
