@@ -10,6 +10,8 @@ interface Summary {
   name: 'faults';
   targets: { name: string; value: number; target: string; met: boolean }[];
   seconds: number;
+  /** How many times longer than 100 and 500 ms ticks and leases were, since the machine was busy. */
+  pace: { runs: number; median: number | null; max: number | null };
   failedSeeds: number[];
   violations: string[];
   checked: Record<string, number>;
@@ -89,6 +91,7 @@ function summarise(): Summary {
       { name: 'violations', value: violations, target: '0', met: violations === 0 },
     ],
     seconds: Math.round((performance.now() - startedMs) / 1000),
+    pace: spread(outcomes.map(({ pace }) => pace)),
     failedSeeds: [
       ...outcomes.filter(({ report }) => report.violations.length > 0).map((o) => o.schedule.seed),
       ...broken.map(({ seed }) => seed),

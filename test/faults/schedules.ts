@@ -101,6 +101,8 @@ export interface Outcome {
   schedule: Schedule;
   report: Report;
   figures: Figures;
+  /** 1: ticks of 100 ms; on a busy machine as many times longer. */
+  pace: number;
   /** Faults that began. */
   injected: number;
   record: RunRecord;
@@ -115,15 +117,16 @@ const nowMs = () => performance.timeOrigin + performance.now();
 
 /** Plays a schedule on real processes, waits until all is well again, and checks. */
 export async function runSchedule(schedule: Schedule): Promise<Outcome> {
-  const rig = await startRig({ ...schedule.rig, pace: await machinePace() });
+  const pace = await machinePace();
+  const rig = await startRig({ ...schedule.rig, pace });
   try {
-    return await play(schedule, rig);
+    return { ...(await play(schedule, rig)), pace };
   } finally {
     await rig.close();
   }
 }
 
-async function play(schedule: Schedule, rig: Rig): Promise<Outcome> {
+async function play(schedule: Schedule, rig: Rig): Promise<Omit<Outcome, 'pace'>> {
   const watches = [MOVED, WATCHED].map((name) => watchLimiter(rig.redis, { name }));
   let watching = true;
   const watched = (async () => {
