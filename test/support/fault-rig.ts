@@ -1,6 +1,6 @@
 /** Everything a fault schedule acts on, as real processes: Redis with or without a replica, daemons, services, proxies. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -52,7 +52,7 @@ export interface Rig {
   redis(): Redis;
   startDaemon(member: Member, log?: 'file' | 'full'): void;
   startService(member: Member): void;
-  /** SIGUSR2 with these orders. */
+  /** What `fault-inside.mjs` in that daemon is to do. */
   order(member: Member, orders: { shiftMs?: number; blockMs?: number }): void;
   /** Tells every service how its work goes, those that start later too. */
   work(how: { failing?: boolean; latencyMs?: number }): void;
@@ -122,7 +122,6 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
   process.once('exit', killAll);
   const { PATH, HOME } = process.env;
-  const orders = (member: Member) => join(dir, `${member.name}.orders.json`);
 
   const died: string[] = [];
   const rig: Rig = {
@@ -140,14 +139,13 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       return client;
     },
     startDaemon(member, log = 'file') {
-      writeFileSync(orders(member), '{}');
       const out = openSync(log === 'full' ? '/dev/full' : join(dir, `${member.name}.log`), 'a');
       const inside = join(ROOT, 'test/support/fault-inside.mjs');
       start(
         member,
         [`--import=${inside}`, join(ROOT, 'dist/cli/main.js'), 'run'],
         {
-          ...{ PATH, HOME, FAULT_ORDERS: orders(member) },
+          ...{ PATH, HOME },
           FLYBALL_NAME: member.name,
           FLYBALL_REDIS_URL: `redis://127.0.0.1:${member.proxy.port}`,
           FLYBALL_POLICIES: join(dir, member.name),
@@ -181,9 +179,8 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       start(member, [script, JSON.stringify(config)], { PATH, HOME }, out);
       member.child!.send(work, () => {});
     },
-    order(member, what) {
-      writeFileSync(orders(member), JSON.stringify(what));
-      member.child?.kill('SIGUSR2');
+    order({ child }, what) {
+      if (child?.connected) child.send(what, () => {});
     },
     work(how) {
       work = { ...work, ...how };
