@@ -1,5 +1,6 @@
 /** What services' own logs must show after any faults: buckets, the breaker, deadlines, shadow. */
 import { boundsOf } from '../../src/decide/bounds.js';
+import { isOlder } from '../../src/redis/write-order.js';
 import {
   allEntries,
   type FaultSpan,
@@ -323,13 +324,17 @@ export function checkDeadlines(limiter: LimiterRecord, record: RunRecord): Check
 export function checkRevisions(limiter: LimiterRecord, record: RunRecord): Checked {
   // Revisions that a server took with it before anybody read them.
   if (record.faults.some(({ loses }) => loses)) return { checked: 0, violations: [] };
-  const known = new Set(allEntries(limiter).map(({ epoch, revision }) => `${epoch}/${revision}`));
+  const entries = allEntries(limiter);
+  const last = entries.at(-1);
+  const known = new Set(entries.map(({ epoch, revision }) => `${epoch}/${revision}`));
   const violations: string[] = [];
   let checked = 0;
   for (const line of limiter.lines) {
     for (const { source, epoch, revision, n } of countsOf(line)) {
       if (source !== 'redis' && source !== 'block') continue;
       checked += n;
+      // Written after the log was read for the last time.
+      if (last !== undefined && isOlder(last, { epoch, revision })) continue;
       if (revision === 0 || known.has(`${epoch}/${revision}`)) continue;
       violations.push(
         `${line.service} decided ${n} by revision ${epoch}/${revision} at ${iso(line.atMs)}, which has no entry`,
