@@ -204,7 +204,11 @@ export function checkHolds(limiter: LimiterRecord, faults: readonly FaultSpan[])
     if (held !== null && until !== -1 && storedMs(entry) > until) held = null;
     if (ENDS.includes(body.reason)) held = null;
     if (body.actor.kind === 'person') {
-      if (HOLDS.includes(body.reason)) held = entry;
+      if (HOLDS.includes(body.reason)) {
+        held = entry;
+        // No entry in its time has moved it, or one that follows here did.
+        checked += 1;
+      }
       continue;
     }
     if (held === null || body.reason === 'policy_adopted' || body.after.state !== 'closed')
