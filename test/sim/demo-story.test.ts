@@ -38,7 +38,7 @@ describe.each([1, 2])('the story on seed %i', (seed) => {
 });
 
 describe.each(['250ms', '350ms'])('a database at half speed under an objective of %s', (below) => {
-  test.each([1, 2, 3, 4, 5, 6, 7, 8])('seed %i: 85 %% of what it can do is kept', (seed) => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])('seed %i: it keeps 85 percent of what it can do', (seed) => {
     const objective = { p95: { below }, errors: { below: '1%' }, dbWait: { below: 5 } };
     const { seconds } = playStory(demoPolicy({ objective }), seed, STORY.slice(0, 3));
     expect(phaseFigures(seconds, 1).goodPerSecond).toBeGreaterThan(0.85 * KNEE);

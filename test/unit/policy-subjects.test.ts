@@ -142,7 +142,8 @@ test('blocks beside what makes each take ask Redis are refused, and alone they a
 });
 
 test('fair shares: named in the terms, refused where nobody could owe, and not said where not wished', () => {
-  const of = (more: Record<string, unknown>) => paramsFromPolicy(policySchema.parse(limiter(undefined, more)));
+  const of = (more: Record<string, unknown>) =>
+    paramsFromPolicy(policySchema.parse(limiter(undefined, more)));
   expect(of({ fair: true })).toMatchObject({ subjectRules: 1, subjectTerms: 'fair=1' });
   expect(of({ fair: true, subjects: { max: 9 } }).subjectTerms).toBe('fair=1 max=9');
   expect(of({ fair: false })).toMatchObject({ subjectRules: 0, subjectTerms: '' });
