@@ -193,6 +193,7 @@ export function shadowKeys(finder: KeyFinder): KeyFinder {
         subjectBucket: keys.shadowSubjectBucket,
         taken: (kind, subject) => keys.taken(kind, subject, true),
         crowd: (kind) => keys.crowd(kind, true),
+        owed: () => keys.owed(true),
       };
     }
     return apart;
