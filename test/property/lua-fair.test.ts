@@ -77,6 +77,12 @@ test('I5: fairness only ever denies: what the bucket would not admit, it does no
   );
 });
 
+/** When a refused one could pass is an estimate by how many owe: a call of its own may have let one go already. */
+function decided(answer: unknown): unknown {
+  const { retryAfterMs, ...rest } = answer as { reason: string; retryAfterMs: number };
+  return rest.reason === 'fair_share' ? rest : { ...rest, retryAfterMs };
+}
+
 test('a batch answers what its takes answer one by one, and leaves the same debts', async () => {
   await fc.assert(
     fc.asyncProperty(numbers, story, async ({ rate, capacity }, steps) => {
@@ -97,7 +103,7 @@ test('a batch answers what its takes answer one by one, and leaves the same debt
         const scores = await fixture.redis.zrange(owed, '0', '-1', 'WITHSCORES');
         all.push({ answers, debts: debtsOf(scores) });
       }
-      expect(all[0]!.answers).toEqual(all[1]!.answers);
+      expect(all[0]!.answers.map(decided)).toEqual(all[1]!.answers.map(decided));
       for (const name of new Set(all.flatMap(({ debts }) => [...debts.keys()]))) {
         const [one, other] = all.map(({ debts }) => debts.get(name) ?? 0);
         expect(Math.abs(one! - other!), name).toBeLessThan(1e-4);
