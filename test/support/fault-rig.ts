@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
+import { EXIT } from '../../src/errors.js';
 import {
   MOVED,
   movedPolicy,
@@ -124,6 +125,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const { PATH, HOME } = process.env;
 
   const died: string[] = [];
+  let closing = false;
   const rig: Rig = {
     died,
     ...{ options, daemons, services, master, replica, page, allowed },
@@ -160,7 +162,9 @@ export async function startRig(options: RigOptions): Promise<Rig> {
         out,
       );
       member.child!.once('exit', (code, signal) => {
-        if (signal !== 'SIGKILL')
+        // It began while Redis was away, and is started again, as deploy/systemd does.
+        if (code === EXIT.redisUnreachable && !closing) rig.startDaemon(member, log);
+        else if (signal !== 'SIGKILL')
           died.push(`${member.name} ended by itself with ${code ?? signal}`);
       });
     },
@@ -196,6 +200,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     },
     lines: () => services.flatMap(({ name }) => readLines(join(dir, `${name}.jsonl`))),
     async close() {
+      closing = true;
       for (const child of children) {
         child.kill('SIGCONT');
         child.kill('SIGKILL');
