@@ -47,12 +47,13 @@ export function guard(
   const now = startingPoint(sample);
   const before = tickMemory(policy, state.memory.guard, sample);
   const verdicts: GuardVerdict[] = [];
-  let current = proposal;
+  const seen = { policy, memory: before, sample, now, proposal };
   for (const each of proposal.cause === 'breaker' ? BREAKER_GUARDS : LAW_GUARDS) {
-    const result = each({ policy, memory: before, sample, now, proposal: current });
-    current = result.proposal;
+    const result = each(seen);
+    seen.proposal = result.proposal;
     if (result.verdict.effect !== 'passed') verdicts.push(result.verdict);
   }
+  const current = seen.proposal;
   const { target } = sample.inForce;
   const moved = current.rate !== target.rate || current.inFlightMax !== target.inFlightMax;
   const change = moved || current.state !== sample.inForce.state || sample.inForce.gliding;
