@@ -26,9 +26,8 @@ import type { LawMemory, Sample } from './types.js';
  *
  * Below the knee (s → 1) the aim rises toward aimMost: there, more in flight costs no latency. Before the cap has been
  * tried, s is what response time lets expect (leisure.ts): the mean tells a queue from a noisy quantile. After a cut
- * only answers of requests admitted since then are evidence, all those that a quantile was taken from. Reached by trial
- * on simulated services; the feasibility rule is that of windowed concurrency limits, with the SLO in the place of a
- * baseline latency, which drifts and is no more than an expectation here.
+ * only answers of requests admitted since then are evidence, all that a quantile was taken from. The feasibility rule
+ * is that of windowed concurrency limits, with the SLO in the place of a baseline latency, which drifts.
  */
 export const TUNING = {
   aim: 0.72,
@@ -91,13 +90,11 @@ export const adaptiveCapLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP)
   const range = inFlight ?? { min: 1, max: Number.MAX_SAFE_INTEGER };
   const start = startingPoint(sample);
   const seen = evidence(policy, before, sample, start.inFlightMax || range.max, loop);
-  const { overload, over, inForce } = seen;
+  const { overload, over, inForce, reliefMs } = seen;
   let cap = inForce;
   let rate = start.rate;
   let reason: Reason = 'steady';
-  let sinceCutMs = seen.sinceCutMs;
-  const { reliefMs } = seen;
-  let { episode } = seen;
+  let { episode, sinceCutMs } = seen;
 
   if (!overload.fresh || !sample.traffic.fresh) reason = 'no_evidence';
   else if (over > TUNING.calm && seen.drained) {
@@ -230,7 +227,6 @@ function evidence(
   let effect = clamp(1 - slope / TUNING.worthwhile, 0, 1);
   if (overload.z > Math.log(TUNING.firm)) effect = Math.max(effect, clamp(1 - slope, 0, 1));
   if (overload.z > Math.log(TUNING.grave)) effect = Math.max(effect, TUNING.graveEffect);
-  const rateBinds = traffic.deniedByRate > 0;
   return {
     overload,
     over,
@@ -245,7 +241,7 @@ function evidence(
     effect,
     drained,
     capBinds,
-    rateBinds,
+    rateBinds: traffic.deniedByRate > 0,
     sinceCutMs,
     sinceMoveMs,
     episode,
