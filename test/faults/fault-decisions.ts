@@ -137,12 +137,13 @@ export function checkBuckets(limiter: LimiterRecord, record: RunRecord): Checked
   const drawn = limiter.lines.some((line) =>
     countsOf(line).some(({ source }) => source === 'block'),
   );
-  const blocks = drawn ? BLOCK_MS : 0;
+  // A line tells what was heard: Redis may have decided up to a deadline before, and a block's draw earlier still.
+  const earlier = record.deadlineMs + (drawn ? BLOCK_MS : 0);
   let checked = 0;
   for (const [i, first] of rows.entries()) {
     let n = 0;
     let toMs = first.toMs;
-    let paid = ceiling.paid(first.fromMs - blocks, toMs);
+    let paid = ceiling.paid(first.fromMs - earlier, toMs);
     for (const row of rows.slice(i)) {
       if (row.toMs > toMs) {
         paid += ceiling.paid(toMs, row.toMs);
