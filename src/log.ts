@@ -1,6 +1,6 @@
 /** One JSON line an event, to stdout or stderr, with secrets redacted. Stage: report. */
 import { type Logger, pino } from 'pino';
-import { UNSAFE } from './unsafe.js';
+import { inertLine } from './unsafe.js';
 
 export type { Logger };
 
@@ -18,11 +18,10 @@ export function redactUrl(url: string): string {
   });
 }
 
-/** What servers, services and people sent is in it, and logs are read in terminals: only its own line break is obeyed. */
-export function inertLine(line: string): string {
-  return line.replace(UNSAFE, (char) =>
-    char === '\n' ? char : `\\u${char.codePointAt(0)!.toString(16).padStart(4, '0')}`,
-  );
+/** The same of a text, and without the secrets that are known. */
+export function redacted(text: string, secrets: readonly string[]): string {
+  const known = secrets.filter((secret) => secret.length > 0);
+  return known.reduce((rest, secret) => rest.replaceAll(secret, '***'), redactUrl(text));
 }
 
 /** Lines that wait for a disk that is full, in bytes; later ones are lost. */

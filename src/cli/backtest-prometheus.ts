@@ -1,6 +1,7 @@
 /** A history from Prometheus: Flyball's own metrics of the limiter, or queries of the user's, over a range of time. Stage: cli. */
 import { FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
+import { takeLogin } from '../login.js';
 import type { Policy } from '../policy/schema.js';
 import type { Recorded } from '../sim/replay-recorded.js';
 import { recordedFrom } from './backtest-columns.js';
@@ -129,19 +130,15 @@ async function askPart(
   toMs: number,
 ): Promise<Series[]> {
   const url = new URL(base);
-  const { username, password } = url;
-  // fetch refuses an address with a password in it.
-  url.username = '';
-  url.password = '';
+  const login = takeLogin(url);
   url.pathname = `${url.pathname.replace(/\/$/, '')}/api/v1/query_range`;
   url.searchParams.set('query', query);
   url.searchParams.set('start', String(fromMs / 1000));
   url.searchParams.set('end', String(toMs / 1000));
   url.searchParams.set('step', String(STEP_MS / 1000));
-  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   const headers = new Headers(own);
-  if (username !== '' && !headers.has('authorization')) {
-    headers.set('authorization', `Basic ${Buffer.from(login).toString('base64')}`);
+  if (login !== null && !headers.has('authorization')) {
+    headers.set('authorization', login.authorization);
   }
   let status = 0;
   let body: string;

@@ -1,6 +1,6 @@
 /** Text that came from outside, made safe and short for a terminal; numbers and times as people read them. Stage: cli. */
 import { closest as nearest, third } from '../closest.js';
-import { UNSAFE } from '../unsafe.js';
+import { inertLine, UNSAFE } from '../unsafe.js';
 
 function escapeChar(char: string): string {
   const code = char.codePointAt(0)!;
@@ -34,18 +34,12 @@ const COLOUR = /(\x1b\[(?:[0-9]{1,3})m)/;
 
 /** JSON that a terminal cannot be hijacked with either: the same characters as `\uXXXX` escapes. */
 export function safeJson(value: unknown): string {
-  return escaped(JSON.stringify(value, null, 2));
+  return inertLine(JSON.stringify(value, null, 2));
 }
 
 /** The same on one line, for a command that tells many things one by one. */
 export function safeJsonLine(value: unknown): string {
-  return escaped(JSON.stringify(value));
-}
-
-function escaped(json: string): string {
-  return json.replace(UNSAFE, (c) =>
-    c === '\n' ? c : `\\u${c.codePointAt(0)!.toString(16).padStart(4, '0')}`,
-  );
+  return inertLine(JSON.stringify(value));
 }
 
 /** 3 significant digits, never exponent form, no trailing zeros: `104`, `7.25`, `0.5`. */

@@ -1,6 +1,6 @@
 /** What keeps a source that hangs, fails or lies about its end from costing anyone more than its deadline. Stage: sense. */
 import CircuitBreaker from 'opossum';
-import { type Logger, redactUrl } from '../log.js';
+import { type Logger, redacted } from '../log.js';
 import { DeadlineError, within } from './deadline.js';
 import type { Missing } from './readings.js';
 import { shortened } from './source.js';
@@ -119,9 +119,4 @@ export function isAway(error: unknown): boolean {
 export function textOf(error: unknown): string {
   const { message, code } = (error ?? {}) as { message?: string; code?: string };
   return message || String(code ?? '') || 'unknown error';
-}
-
-function redacted(text: string, secrets: readonly string[]): string {
-  const known = secrets.filter((secret) => secret.length > 0);
-  return known.reduce((rest, secret) => rest.replaceAll(secret, '***'), redactUrl(text));
 }

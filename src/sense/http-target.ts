@@ -1,4 +1,6 @@
 /** The address, credentials and certificates of an HTTP source, taken from the policy and the environment. Stage: sense. */
+
+import { basicAuth, takeLogin } from '../login.js';
 import type { Signal } from '../policy/schema.js';
 import { isAway, isLate, textOf } from './guarded.js';
 import { HttpFault, type HttpTarget } from './http-get.js';
@@ -37,7 +39,7 @@ export function targetOf(signal: HttpSignal, env: NodeJS.ProcessEnv): Resolved |
   if (signal.token) headers.authorization = `Bearer ${secret(signal.token).trim()}`;
   if (signal.basic) {
     const { user, password } = signal.basic;
-    headers.authorization = basic(take(user), secret(password));
+    headers.authorization = basicAuth(take(user), secret(password));
   }
   const tls = Object.fromEntries(
     Object.entries(signal.tls ?? {}).map(([name, path]) => [name, take(path)]),
@@ -48,12 +50,11 @@ export function targetOf(signal: HttpSignal, env: NodeJS.ProcessEnv): Resolved |
     const from = typeof signal.url === 'string' ? 'url' : `the variable ${signal.url.env}`;
     return missing('error', `${from} holds no http:// or https:// address`);
   }
-  if (url.username || url.password) {
-    // In the environment an address may carry them; in a policy it may not.
-    const [user, password] = [plain(url.username), plain(url.password)];
-    headers.authorization ??= basic(user, password);
-    secrets.push(password, url.password);
-    url.username = url.password = '';
+  // In the environment an address may carry them; in a policy it may not.
+  const login = takeLogin(url);
+  if (login !== null) {
+    headers.authorization ??= login.authorization;
+    secrets.push(...login.passwords);
   }
   const bad = Object.entries(headers).find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value));
   if (bad) return missing('error', `the value of header ${bad[0]} holds a line break or the like`);
@@ -64,19 +65,6 @@ export function targetOf(signal: HttpSignal, env: NodeJS.ProcessEnv): Resolved |
 function httpUrl(text: string): URL | null {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;
   return new URL(text);
-}
-
-/** A lone % stands for itself. */
-function plain(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    return encoded;
-  }
-}
-
-function basic(user: string, password: string): string {
-  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
 /** Why an HTTP source gives no reading. */

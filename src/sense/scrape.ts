@@ -51,7 +51,7 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
   let baseline: Taken | null = null;
   let several: { untilMs: number; why: Missing } | null = null;
   /** What was seen last of each signal, and the page's own time of it. */
-  const told = new Map<string, { seen: Seen; stampMs: number }>();
+  const told = new WeakMap<ScrapeSignal, { seen: Seen; stampMs: number }>();
 
   const guard = guarded<Taken[]>({
     name: `the page at ${target.url.host}`,
@@ -129,8 +129,7 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
 
   function seenOf(wanted: ScrapeSignal, before: Taken | null, now: Taken): Seen | Missing {
     const number = pageNumber(wanted, before, now);
-    const key = JSON.stringify(wanted);
-    const last = told.get(key);
+    const last = told.get(wanted);
     if (number === 'repeated') {
       return last?.seen ?? missing('not_started', 'the page has nothing newer than before');
     }
@@ -145,7 +144,7 @@ export function createScrapeSource(signal: ScrapeSignal, deps: SourceDeps): Sour
     }
     const unit = 'unit' in wanted ? (wanted.unit ?? 'count') : 'count';
     const seen = seenNumber(value, unit, now.monotonicMs - Math.max(0, ageMs), more);
-    if (seen.kind === 'value' && stampMs !== null) told.set(key, { seen, stampMs });
+    if (seen.kind === 'value' && stampMs !== null) told.set(wanted, { seen, stampMs });
     return seen;
   }
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import type { Logger } from '../log.js';
+import { unescaped } from '../login.js';
 import type { Signal } from '../policy/schema.js';
 import type { Missing, MissingReason } from './readings.js';
 
@@ -92,9 +93,5 @@ export function keyOf(...parts: unknown[]): string {
 
 /** The password in an address, which no detail and no log may show. */
 export function passwordOf(url: string): string {
-  try {
-    return decodeURIComponent(new URL(url).password);
-  } catch {
-    return '';
-  }
+  return URL.canParse(url) ? unescaped(new URL(url).password) : '';
 }

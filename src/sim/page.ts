@@ -1,8 +1,10 @@
 /** The page of a simulation: one HTML file that asks for nothing else, with plots, figures and every change. Stage: simulate. */
+
+import { escaped } from '../markup.js';
 import type { Policy } from '../policy/schema.js';
 import type { Comparison, Plant, Result } from './compare.js';
 import { PAGE_STYLE } from './page-style.js';
-import { escaped, plotSvg } from './plot.js';
+import { plotSvg } from './plot.js';
 import { plotsOf } from './plots.js';
 import { cellsOf, HEAD, meanGoodput, type Row, rowOf } from './rows.js';
 

@@ -1,5 +1,6 @@
 /** Plots one below the other as one SVG file that stands by itself, with a key to its lines: for documents. Stage: simulate. */
-import { type Axis, escaped, HEIGHT, LEFT, type Plot, plotted, RIGHT, WIDTH } from './plot.js';
+import { escaped } from '../markup.js';
+import { type Axis, HEIGHT, LEFT, type Plot, plotted, RIGHT, WIDTH } from './plot.js';
 
 export interface Picture {
   /** Told to who cannot see it. */

@@ -1,4 +1,5 @@
 /** Plots as SVG, in the colours of whoever shows them: the page, light or dark, or a picture. Stage: simulate. */
+import { escaped } from '../markup.js';
 
 export interface Line {
   title: string;
@@ -95,16 +96,6 @@ export function plotted(plot: Plot, axis: Axis, width = WIDTH): string {
   );
   return `<text class="title" x="${LEFT}" y="14">${escaped(plot.title)} <tspan class="unit">${escaped(plot.unit)}</tspan></text>
 ${[...shades, ...grid, ...marks, objective, ...lines, ...ticks].join('\n')}`;
-}
-
-/** Text for HTML, in elements and in quoted attributes alike. */
-export function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
 }
 
 function path(

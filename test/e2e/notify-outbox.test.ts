@@ -111,6 +111,19 @@ describe('one attempt', () => {
     expect(await send('feishu')).toMatchObject({ status: 'failed', retry: false });
   });
 
+  test('an address with a login: it goes as a header, and stands in no reason', async () => {
+    const address = receiver.url.replace('//', '//ada:pa55word%@');
+    const resolved = resolveTarget({ to: 'alertmanager', url: { env: 'AM' } }, { AM: address });
+    if ('fault' in resolved) throw new Error(resolved.fault);
+    const { target, secrets } = resolved;
+    const rest = { alert: alertOf(1), target, secrets, id: 'i', nowMs: 0, deadlineMs: 20_000 };
+    expect(await attempt(rest)).toEqual({ status: 'sent' });
+    const { authorization } = receiver.got[0]!.headers;
+    expect(authorization).toBe(`Basic ${Buffer.from('ada:pa55word%').toString('base64')}`);
+    receiver.answer((response) => void response.writeHead(400).end(address));
+    expect(JSON.stringify(await attempt(rest))).not.toContain('pa55word');
+  });
+
   test('nobody listens: the reason names no secret', async () => {
     const { url } = receiver;
     await receiver.close();

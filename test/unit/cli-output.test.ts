@@ -6,7 +6,7 @@ import { parseRevision, parseSince, parseSpan } from '../../src/cli/options.js';
 import { createIo, UsageError, wantsColour } from '../../src/cli/output.js';
 import { clean, closest, guardTerminal, number, safeJson, span } from '../../src/cli/text.js';
 import { FlyballError, PolicyError } from '../../src/errors.js';
-import { inertLine } from '../../src/log.js';
+import { inertLine } from '../../src/unsafe.js';
 
 function capture(tty = false, env: NodeJS.ProcessEnv = {}) {
   const stream = () => Object.assign(new PassThrough(), { isTTY: tty, columns: 80 });

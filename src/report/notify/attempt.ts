@@ -1,4 +1,6 @@
 /** One attempt to send one alert to one destination, bounded in time and bytes: sent, or why not and whether to try again. Stage: report. */
+import { redacted } from '../../log.js';
+import { takeLogin } from '../../login.js';
 import { type Alert, plain } from './alert.js';
 import { sendMail } from './email.js';
 import { type Message, type Target, TEMPLATES } from './templates.js';
@@ -32,7 +34,7 @@ export async function attempt(options: AttemptOptions): Promise<Outcome> {
     return await post(message, deadlineMs, secrets, template.refusal);
   } catch (error) {
     const { permanent } = error as { permanent?: boolean };
-    return { status: 'failed', why: hide(reasonOf(error), secrets), retry: permanent !== true };
+    return { status: 'failed', why: redacted(reasonOf(error), secrets), retry: permanent !== true };
   }
 }
 
@@ -42,16 +44,22 @@ async function post(
   secrets: readonly string[],
   refusal: ((text: string) => string | null) | undefined,
 ): Promise<Outcome> {
-  const response = await fetch(message.url, {
+  const url = new URL(message.url);
+  const login = takeLogin(url);
+  const response = await fetch(url, {
     method: 'POST',
-    headers: { 'user-agent': 'flyball-daemon', ...message.headers },
+    headers: {
+      'user-agent': 'flyball-daemon',
+      ...(login === null ? {} : { authorization: login.authorization }),
+      ...message.headers,
+    },
     body: message.body,
     // Elsewhere may be anybody: what is sent is meant for this address.
     redirect: 'manual',
     signal: AbortSignal.timeout(deadlineMs),
   });
   // Before anything is cut off it: a half of a secret is found by nobody.
-  const text = hide(await firstOf(response), secrets);
+  const text = redacted(await firstOf(response), secrets);
   if (response.status >= 200 && response.status < 300) {
     const why = refusal?.(text) ?? null;
     return why === null ? { status: 'sent' } : { status: 'failed', why, retry: false };
@@ -98,10 +106,4 @@ function reasonOf(error: unknown): string {
   if (name === 'TimeoutError') return 'no answer in time';
   const code = cause?.code ?? (error as { code?: string }).code;
   return plain(code === undefined ? message || 'unknown error' : `${code}: ${message}`);
-}
-
-function hide(text: string, secrets: readonly string[]): string {
-  let shown = text;
-  for (const secret of secrets) shown = shown.replaceAll(secret, '***');
-  return shown;
 }

@@ -1,4 +1,5 @@
 /** An alert as a mail, through the SMTP server of the policy's address. Stage: report. */
+import { escaped } from '../../markup.js';
 import { type Alert, linesOf, textOf, titleOf } from './alert.js';
 import type { Target } from './templates.js';
 
@@ -58,12 +59,4 @@ function htmlOf(alert: Alert): string {
       `<tr><td style="padding:2px 12px 2px 0;color:#666">${escaped(label)}</td><td>${escaped(text)}</td></tr>`,
   );
   return `<p><strong>${escaped(titleOf(alert))}</strong></p><table>${rows.join('')}</table>`;
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }

@@ -1,5 +1,7 @@
 /** A policy's destination with its secrets taken from the environment, or what is wrong with it. Stage: report. */
+import { unescaped } from '../../login.js';
 import type { Destination } from '../../policy/notify-schema.js';
+import { resolved } from '../../sense/source.js';
 import type { Target } from './templates.js';
 
 export type Resolved =
@@ -13,39 +15,41 @@ export function resolveTarget(destination: Destination, env: NodeJS.ProcessEnv):
   const name = nameOf(destination);
   const secrets: string[] = [];
   let fault: string | undefined;
-  const take = (ref: Ref | undefined, secret: boolean): string | undefined => {
+  const take = (ref: Ref | undefined): string | undefined => {
     if (ref === undefined) return undefined;
-    const value = typeof ref === 'string' ? ref : env[ref.env]?.trim();
-    if (value === undefined || value === '') {
-      fault ??= `the environment variable ${(ref as { env: string }).env} is not set where the daemon runs`;
+    const found = resolved(ref, env);
+    if (typeof found !== 'string') {
+      fault ??= found.detail;
       return undefined;
     }
-    if (secret) secrets.push(...partsOf(value));
+    const value = found.trim();
+    // Only what the policy itself says may be shown.
+    if (typeof ref !== 'string') secrets.push(...partsOf(value));
     return value;
   };
   const target: Target = { to: destination.to, url: '' };
   switch (destination.to) {
     case 'email':
-      target.url = take(destination.smtp, typeof destination.smtp !== 'string') ?? '';
+      target.url = take(destination.smtp) ?? '';
       target.from = destination.from;
       target.recipients = destination.recipients;
       break;
     case 'pagerduty':
-      target.url = take(destination.url, false) ?? '';
-      put('token', take(destination.routingKey, true));
+      target.url = take(destination.url) ?? '';
+      put('token', take(destination.routingKey));
       break;
     case 'alertmanager':
-      target.url = take(destination.url, false) ?? '';
-      put('token', take(destination.token, true));
+      target.url = take(destination.url) ?? '';
+      put('token', take(destination.token));
       break;
     case 'webhook':
     case 'feishu':
     case 'dingtalk':
-      target.url = take(destination.url, typeof destination.url !== 'string') ?? '';
-      put('secret', take(destination.secret, true));
+      target.url = take(destination.url) ?? '';
+      put('secret', take(destination.secret));
       break;
     default:
-      target.url = take(destination.url, true) ?? '';
+      target.url = take(destination.url) ?? '';
   }
   function put(field: 'token' | 'secret', value: string | undefined): void {
     if (value !== undefined) target[field] = value;
@@ -63,19 +67,11 @@ function partsOf(secret: string): string[] {
   if (URL.canParse(secret)) {
     const { pathname, search, searchParams, password } = new URL(secret);
     parts.push(`${pathname}${search}`, pathname, ...pathname.split('/'), ...searchParams.values());
-    parts.push(password, decoded(password));
+    parts.push(password, unescaped(password));
   }
   const shown = new Set(parts.filter((part) => part === secret || part.length >= SHORTEST_PART));
   // The longest first: none is cut in two by another.
   return [...shown].sort((a, b) => b.length - a.length);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** The same for each of a policy's destinations that reaches the same people. */
