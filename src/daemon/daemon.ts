@@ -87,10 +87,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ redis, prefix, owner, env, log, metrics, clock, limiters },
     facts: () => ({ redisAway: failures.redisAway(), faults: policies.faults }),
   });
-  const spend = createSpendChange(redis, prefix, config.fleetBudget);
+  const spend = createSpendChange(redis, prefix, config.fleetBudget, log);
   const servers = createServerWatch({ redis, everyMs: tickMs });
   const members = createMembership({
-    ...{ redis, prefix, owner, leaseMs, clock },
+    ...{ redis, prefix, owner, leaseMs, clock, log },
     record: () => ({
       ...{ name: config.name, host: hostname(), pid: process.pid, http: http?.address ?? '' },
       leads: [...limiters.values()].filter((limiter) => limiter.leads).length,
@@ -100,8 +100,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       metrics.daemons.set(living.length);
       log.info({ event: 'fleet', living }, `${living.length} daemon(s) live.`);
     },
-    // Redis away is told by the turns.
-    onError: () => {},
   });
   metrics.daemons.set(1);
 
@@ -226,7 +224,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       for (const limiter of limiters.values()) await limiter.tick();
     } else {
       // Before the first turn: what is another's is not asked for.
-      await members.beat().catch(() => {});
+      await members.beat();
       members.start();
       servers.start();
       loop.start();

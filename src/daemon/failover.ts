@@ -6,6 +6,7 @@ import { PARAM_FIELDS, type ParamChange, type Params } from '../redis/params.js'
 import { isOlder } from '../redis/write-order.js';
 import type { Repair } from './repairs.js';
 import type { ServerIdentity, ServerWatch } from './server-watch.js';
+import { heldBy } from './view.js';
 
 /** What the next owner must know. Part of the checkpoint. */
 export interface FailoverMemory {
@@ -15,8 +16,8 @@ export interface FailoverMemory {
   lowered: { to: number; from: number; untilMs: number } | null;
 }
 
-export const FAILOVER_FACTOR = 0.5;
-export const FAILOVER_FOR_MS = 30_000;
+const FAILOVER_FACTOR = 0.5;
+const FAILOVER_FOR_MS = 30_000;
 
 export interface FailoverStep {
   /** What is to be written; null: nothing. */
@@ -53,7 +54,7 @@ export function failoverStep(of: {
   }
   const mended = lost === null ? {} : whatWasLost(params, lost);
   const state = mended.state ?? params.state;
-  const held = lost === null ? view.held !== 'none' : holds(lost, nowMs);
+  const held = lost === null ? view.held !== 'none' : heldBy(lost, nowMs) !== 'none';
   const from = mended.rate ?? params.rate;
   const { factor = FAILOVER_FACTOR, for: forMs = FAILOVER_FOR_MS } = policy.onFailover ?? {};
   const before = known?.lowered;
@@ -162,10 +163,6 @@ function lostSentence(params: Params, lost: Params, mended: ParamChange): string
 function lag(server: ServerIdentity): Record<string, unknown> {
   const promoted = /[1-9a-f]/.test(server.replId2);
   return promoted ? { promotedAtOffset: server.secondOffset } : {};
-}
-
-function holds({ pinnedUntil, frozenUntil }: Params, nowMs: number): boolean {
-  return [pinnedUntil, frozenUntil].some((until) => until === -1 || until > nowMs);
 }
 
 function rounded(rate: number): number {

@@ -2,6 +2,7 @@
 import type { RedisClient } from '../actuate/actuator.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
 import { turn } from '../guard/turn.js';
+import type { Logger } from '../log.js';
 import type { Policy } from '../policy/schema.js';
 import { type FleetBudget, spendBudget } from '../redis/budget.js';
 
@@ -13,10 +14,27 @@ export function createSpendChange(
   redis: RedisClient,
   prefix: string,
   budget: FleetBudget,
+  log: Logger,
 ): SpendChange | null {
   const { changesPerMinute, doublingsPerHour } = budget;
   if (changesPerMinute === undefined && doublingsPerHour === undefined) return null;
-  return (factor) => spendBudget(redis, { prefix, ...budget, factor });
+  let failing = false;
+  return async (factor) => {
+    try {
+      const granted = await spendBudget(redis, { prefix, ...budget, factor });
+      failing = false;
+      return granted;
+    } catch (error) {
+      if (!failing) {
+        log.warn(
+          { event: 'fleet_budget_unasked', err: error },
+          `What the fleet may change could not be asked: ${(error as Error).message}. Raises wait.`,
+        );
+      }
+      failing = true;
+      throw error;
+    }
+  };
 }
 
 /** What the breaker does is never asked for: safety does not wait. */

@@ -87,7 +87,7 @@ export function createLeader(
     const nowMs = nowUs / 1000;
     const inForce = inForceView(params, nowMs, since);
     since = inForce.since;
-    const at = { adopted, params, view: inForce.view, nowUs, last, checkpoint };
+    const at = { adopted, policy, params, view: inForce.view, nowUs, last, checkpoint };
     if (await putRight.act(at)) return;
     await holdForClocks(params);
     // At once, not only with the next job: a run may have been overdue for as long as nobody led.

@@ -46,24 +46,25 @@ export function createLimiterAlerts(
   let looking = false;
   /** The newest turn since the look that goes on: a slow Redis makes no queue of them. */
   let next: Turn | null = null;
-  let change: WatchFacts['change'] = null;
+  /** Of the params last seen; revisions begin anew with each epoch. */
+  let known: { of: string; change: WatchFacts['change'] } = { of: '', change: null };
 
   function failed(error: unknown): void {
     log.error({ event: 'alerts_failed', limiter, err: error }, (error as Error).message);
   }
 
-  /** The revision whose entry the log does not have: asked for once. */
-  let without: string | null = null;
-
-  async function newestChange(params: Params): Promise<WatchFacts['change']> {
-    const { epoch, revision } = params;
-    if (change?.revision === revision) return change;
-    if (without === `${epoch}/${revision}`) return null;
+  async function newestChange({ epoch, revision }: Params): Promise<WatchFacts['change']> {
+    const of = `${epoch}/${revision}`;
+    if (known.of === of) return known.change;
     const entry = await findRevision(redis, address, revision, epoch).catch(() => undefined);
-    if (entry === null) without = `${epoch}/${revision}`;
-    if (entry === null || entry === undefined) return null;
-    const { actor, reason, sentence } = entry.body;
-    return { revision, who: nameOf(actor), reason, sentence };
+    if (entry === undefined) return null;
+    const body = entry?.body;
+    const change =
+      body === undefined
+        ? null
+        : { revision, who: nameOf(body.actor), reason: body.reason, sentence: body.sentence };
+    known = { of, change };
+    return change;
   }
 
   /** Whom a far higher share of denials is due to, as services count them. */
@@ -89,7 +90,7 @@ export function createLimiterAlerts(
       memory = resumeWatch(await notifier.firing(keysOf(limiter, Object.keys(policy.signals))));
       resumed = true;
     }
-    change = await newestChange(params);
+    const change = await newestChange(params);
     const { nowMs, inForce } = sample;
     const looked = watch(memory, {
       ...{ limiter, owner: policy.owner ?? null, daemon: owner, nowMs, change },

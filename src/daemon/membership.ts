@@ -1,6 +1,7 @@
 /** Which daemons live, as Redis tells it, and which of the limiters are this one's. Stage: daemon. */
 
 import type { Clock } from '../clock.js';
+import type { Logger } from '../log.js';
 import { announce } from '../redis/announce.js';
 import type { RedisClient } from '../redis/scripts.js';
 import { phaseOf, ranked } from './rendezvous.js';
@@ -11,7 +12,7 @@ export interface Membership {
   rank(limiter: string): number;
   /** Have the living been the same for so long that what is not this daemon's may be handed over? */
   settled(limiter: string): boolean;
-  /** Tells of itself now, and hears. Rejects when Redis does. */
+  /** Tells of itself now, and hears. Never rejects. */
   beat(): Promise<void>;
   /** Beats from now on, four times a lease. */
   start(): void;
@@ -27,15 +28,15 @@ export interface MembershipOptions {
   clock: Clock;
   /** What this daemon says of itself. */
   record: () => object;
-  /** Told with each change of who lives, and with each failure. */
+  /** Told with each change of who lives. */
   onChange: (living: readonly string[]) => void;
-  onError: (error: Error) => void;
+  log: Logger;
 }
 
 const BEATS_A_LEASE = 4;
 
 export function createMembership(options: MembershipOptions): Membership {
-  const { redis, prefix, owner, leaseMs, clock, record, onChange, onError } = options;
+  const { redis, prefix, owner, leaseMs, clock, record, onChange, log } = options;
   const everyMs = leaseMs / BEATS_A_LEASE;
   // Three beats missed: known to be gone before its leases have lapsed.
   const livesMs = Math.ceil(everyMs * (BEATS_A_LEASE - 1));
@@ -45,9 +46,12 @@ export function createMembership(options: MembershipOptions): Membership {
   let timer: NodeJS.Timeout | null = null;
   let left = false;
   let beating: Promise<void> | null = null;
+  let unheard = false;
 
   async function tell(): Promise<void> {
     const heard = await announce(redis, { prefix, owner, record: record(), livesMs });
+    if (unheard) log.info({ event: 'fleet_heard' });
+    unheard = false;
     const now = [...new Set([owner, ...heard])].sort();
     if (now.join() === living.join()) return;
     living = now;
@@ -56,20 +60,31 @@ export function createMembership(options: MembershipOptions): Membership {
     onChange(living);
   }
 
+  /** Told once: the turns may work all the while, for the registry can lie on another server, or be forbidden. */
+  function failed(error: unknown): void {
+    if (!unheard) {
+      log.warn(
+        { event: 'fleet_unheard', err: error },
+        `Other daemons could not be heard: ${(error as Error).message}. Those last known count as living.`,
+      );
+    }
+    unheard = true;
+  }
+
   function beat(): Promise<void> {
-    beating ??= tell().finally(() => {
-      beating = null;
-    });
+    beating ??= tell()
+      .catch(failed)
+      .finally(() => {
+        beating = null;
+      });
     return beating;
   }
 
   function schedule(): void {
     timer = setTimeout(() => {
-      void beat()
-        .catch(onError)
-        .finally(() => {
-          if (!left) schedule();
-        });
+      void beat().finally(() => {
+        if (!left) schedule();
+      });
     }, everyMs);
   }
 
@@ -94,7 +109,7 @@ export function createMembership(options: MembershipOptions): Membership {
     async leave() {
       left = true;
       if (timer !== null) clearTimeout(timer);
-      await beating?.catch(() => {});
+      await beating;
       await announce(redis, { prefix, owner, record: null, livesMs }).catch(() => {});
     },
   };

@@ -25,6 +25,8 @@ export interface PutRight {
   /** True: something was due, and the turn is over. */
   act(turn: {
     adopted: LoadedPolicy;
+    /** As the profile that holds now makes it. */
+    policy: Policy;
     params: Params;
     view: InForceView;
     nowUs: number;
@@ -59,9 +61,8 @@ export function createPutRight(
       created = true;
       await servers.look();
     },
-    async act({ adopted, params, view, nowUs, last, checkpoint }) {
+    async act({ adopted, policy, params, view, nowUs, last, checkpoint }) {
       const nowMs = nowUs / 1000;
-      const { policy } = policyNow(adopted.policy, params);
       const step = failoverStep({
         ...{ policy, params, view, nowMs, last, servers, memory: failover },
         ...{ server: servers.serving(address), restored: created },

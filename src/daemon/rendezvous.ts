@@ -25,7 +25,7 @@ function identities(owners: readonly string[]): [owner: string, identity: string
 }
 
 /** FNV-1a, then mixed until each bit of the input moves half of the output. */
-export function hash32(text: string): number {
+function hash32(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) {
     hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

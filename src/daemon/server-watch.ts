@@ -1,19 +1,18 @@
 /** Which Redis server serves each limiter's keys, by its run id: another one is a failover, a restart, or a slot that moved. Stage: daemon. */
 import type { Redis } from 'ioredis';
+import { infoField } from '../redis/eviction.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { isCluster } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/run-script.js';
 import { slotOf } from '../redis/slot.js';
+import { within } from '../sense/deadline.js';
 
 /** What a server says of itself. */
 export interface ServerIdentity {
   runId: string;
-  /** Of its replication history; the second is the one it had as a replica, up to the offset after it. */
-  replId: string;
+  /** Of the replication history that it had as a replica, up to the offset after it; zeros: it was none. */
   replId2: string;
   secondOffset: number;
-  /** Bytes of replication written so far. */
-  offset: number;
 }
 
 export interface ServerWatch {
@@ -92,26 +91,17 @@ function placesOf(redis: RedisClient): [place: string, server: Redis][] {
 }
 
 async function identityOf(server: Redis): Promise<ServerIdentity | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((ok) => {
-    timer = setTimeout(ok, ANSWER_MS, null);
-  });
-  const text = await Promise.race([server.info('server', 'replication'), late]).finally(() =>
-    clearTimeout(timer),
-  );
-  return text === null ? null : readIdentity(text);
+  return readIdentity(await within(ANSWER_MS, server.info('server', 'replication')));
 }
 
 /** A replica tells nothing: writes go to its master, whom the client is about to find. */
 export function readIdentity(info: string): ServerIdentity | null {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
+  const field = (name: string) => infoField(info, name) ?? '';
   const runId = field('run_id');
   if (runId === '' || field('role') === 'slave') return null;
   return {
     runId,
-    replId: field('master_replid'),
     replId2: field('master_replid2'),
     secondOffset: Number(field('second_repl_offset')),
-    offset: Number(field('master_repl_offset')),
   };
 }

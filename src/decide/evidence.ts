@@ -22,13 +22,12 @@ export interface Evidence {
 const NEAR = { rate: 0.95, cap: 0.7 };
 
 export function evidenceOf(policy: Policy, sample: Sample, cutMsAgo: number): Evidence {
-  const { traffic, inForce } = sample;
+  const { traffic } = sample;
   const overload = overloadOf(policy, sample);
   const fresh = overload.fresh && traffic.fresh;
   const sinceCutMs = cutMsAgo + Math.max(0, sample.dtMs);
   const latency = policy.signals[overload.worst]?.stat === 'latency';
   const answeredMs = latency ? overload.value : (traffic.meanMs ?? 0);
-  const { rate, inFlightMax } = inForce.target;
   return {
     overload,
     z: overload.z,
@@ -36,6 +35,13 @@ export function evidenceOf(policy: Policy, sample: Sample, cutMsAgo: number): Ev
     seconds: fresh ? Math.min(5, Math.max(0, traffic.intervalMs) / 1000) : 0,
     sinceCutMs,
     drained: sinceCutMs >= traffic.ageMs + traffic.intervalMs + answeredMs,
+    ...bindsOf(sample),
+  };
+}
+
+export function bindsOf({ traffic, inForce }: Sample): Pick<Evidence, 'rateBinds' | 'capBinds'> {
+  const { rate, inFlightMax } = inForce.target;
+  return {
     rateBinds: traffic.deniedByRate > 0 || traffic.admittedRate > NEAR.rate * rate,
     capBinds:
       inFlightMax > 0 &&

@@ -1,4 +1,5 @@
 /** The overload index: how far the worst congestion signal lies from its setpoint. Stage: decide. */
+import { countsFailures } from '../policy/kinds.js';
 import type { Policy } from '../policy/schema.js';
 import { goodputOverload } from './goodput.js';
 import type { Sample } from './types.js';
@@ -24,9 +25,6 @@ export interface Overload {
   waiting?: { name: string; value: number; setpoint: number; for: WaitsFor };
 }
 
-/** What counts failures is the breaker's business. */
-const FAILURES: readonly string[] = ['errorRatio', 'timeoutRatio', 'failuresInARow', 'errors'];
-
 /** Far under the setpoint is all the same; ln(0) must not be. */
 const FLOOR = 0.05;
 
@@ -36,7 +34,7 @@ const FLOOR = 0.05;
  */
 const NEAR = Math.log(0.7);
 
-/** The law and three of the guards ask for the same sample: the last answer is kept. */
+/** The law, what is seen of its loop, a guard and the metrics ask for the same sample: the last answer is kept. */
 let last: { policy: Policy; sample: Sample; overload: Overload } | undefined;
 
 export function overloadOf(policy: Policy, sample: Sample): Overload {
@@ -55,7 +53,7 @@ function overloadNow(policy: Policy, sample: Sample): Overload {
     const signal = policy.signals[name];
     const estimate = sample.signals[name];
     if (signal === undefined || estimate === undefined) continue;
-    if (FAILURES.includes(signal.stat)) continue;
+    if (countsFailures(signal)) continue;
     if (!estimate.fresh || estimate.value === null) continue;
     const setpoint = objective.below ?? objective.above;
     if (setpoint === undefined || !(setpoint > 0)) continue;

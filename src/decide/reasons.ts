@@ -1,4 +1,5 @@
 /** Every reason code of a decision, and the sentences with their numbers. Stage: decide, guard. */
+import { signalKind } from '../policy/kinds.js';
 import type { Policy } from '../policy/schema.js';
 import type { Overload } from './overload.js';
 import type { InForceView, Proposal, Sample } from './types.js';
@@ -52,10 +53,10 @@ export function num(value: number): string {
 /** A signal's value with its unit. */
 export function withUnit(policy: Policy, name: string, value: number): string {
   const signal = policy.signals[name];
-  if (signal?.stat === 'latency' || signal?.stat === 'dbWait') return `${num(value)} ms`;
-  if (signal?.stat === 'longestTransactionMs') return `${num(value)} ms`;
-  if (signal?.stat === 'errorRatio') return `${num(value * 100)} %`;
-  return num(value);
+  const kind = signal === undefined ? 'count' : signalKind(signal);
+  if (kind === 'duration') return `${num(value)} ms`;
+  if (kind === 'ratio') return `${num(value * 100)} %`;
+  return kind === 'perSecond' ? `${num(value)}/s` : num(value);
 }
 
 /** `p99 612 ms is 1.22 × the 500 ms setpoint for 2 s`. */

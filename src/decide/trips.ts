@@ -40,11 +40,13 @@ export function tripKind(signal: Signal | undefined): TripKind {
   }
 }
 
-let last: { policy: Policy; trips: readonly Trip[] } | undefined;
+/** A policy lives for hours, and is asked each tick. */
+const known = new WeakMap<Policy, readonly Trip[]>();
 
 /** All of them, the breaker's own first; none without a breaker. */
 export function tripsOf(policy: Policy): readonly Trip[] {
-  if (last?.policy === policy) return last.trips;
+  const found = known.get(policy);
+  if (found !== undefined) return found;
   const { breaker } = policy;
   const written = breaker === undefined ? [] : [breaker, ...(breaker.or ?? [])];
   const trips = written.map(({ on, above, per, minAnswers = MIN_ANSWERS }): Trip => {
@@ -53,7 +55,7 @@ export function tripsOf(policy: Policy): readonly Trip[] {
     const perMs = kind === 'run' ? 0 : (per ?? PER_MS[kind]);
     return { on, signal, kind, above, perMs, minAnswers };
   });
-  last = { policy, trips };
+  known.set(policy, trips);
   return trips;
 }
 

@@ -1,6 +1,7 @@
 /** The checks of an objective's witnesses: other signals, each with one level in its own unit. Stage: policy. */
 import { checkLevel, signalNamed } from './checks-signals.js';
 import { at, type Draft, type Report } from './draft.js';
+import { countsFailures } from './kinds.js';
 
 const SIDES = ['below', 'above'] as const;
 
@@ -20,8 +21,8 @@ function checkWitnesses(
   report: Report,
 ): void {
   const field = `objective.${name}.confirm`;
-  const stat = draft.signals?.[name]?.stat;
-  if (stat === 'errorRatio' || stat === 'errors') {
+  const own = draft.signals?.[name];
+  if (own?.stat !== undefined && countsFailures({ stat: own.stat })) {
     report(
       field,
       'has nothing to confirm: no limit is cut for failures, they are for the breaker.',

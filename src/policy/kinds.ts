@@ -69,6 +69,18 @@ export const KIND_WORDS: Record<SignalKind, string> = {
   perSecond: 'a number per second: write a plain number',
 };
 
+/** Failures are the breaker's business: no limit is cut for them. */
+const FAILURES = [
+  'errorRatio',
+  'timeoutRatio',
+  'failuresInARow',
+  'errors',
+] satisfies Signal['stat'][];
+
+export function countsFailures({ stat }: Pick<Signal, 'stat'>): boolean {
+  return (FAILURES as readonly string[]).includes(stat);
+}
+
 /** How fast and how many come is the law's business, and what is denied its own doing: no breaker opens on it. */
 const FOR_LAWS = [
   ...(['latency', 'goodput', 'inFlight'] as const),

@@ -1,5 +1,6 @@
 /** How long a change of the limit takes to show in the signal, and how much it does, seen from changes made anyway. Stage: tune. */
 import { clamp } from '../decide/bounds.js';
+import { bindsOf } from '../decide/evidence.js';
 import { overloadOf } from '../decide/overload.js';
 import type { LawMemory, LoopMemory, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
@@ -101,7 +102,8 @@ function takeIn(policy: Policy, memory: LoopMemory, sample: Sample): void {
   }
   const overload = overloadOf(policy, sample);
   if (!overload.fresh || !traffic.fresh) return;
-  if (!binds(memory, sample)) {
+  const { rateBinds, capBinds } = bindsOf(sample);
+  if (!(memory.rateOnly === 1 ? rateBinds : capBinds)) {
     memory.idleMs += finiteMs(traffic.intervalMs);
     if (memory.idleMs > LOOP.idleMs) memory.means = [];
     return;
@@ -147,13 +149,6 @@ function addTo(memory: LoopMemory, off: readonly number[], sinceMs: number): voi
   }
   memory.uu = uu;
   memory.uy = uy;
-}
-
-function binds({ rateOnly }: LoopMemory, { traffic, inForce }: Sample): boolean {
-  if (rateOnly === 1) {
-    return traffic.deniedByRate > 0 || traffic.admittedRate > 0.95 * inForce.target.rate;
-  }
-  return traffic.deniedByCap > 0 || (traffic.inFlight ?? 0) > 0.7 * inForce.target.inFlightMax;
 }
 
 /** `y` and the mean of ln limit over each lag; what was in force before all that is known was in force for ever. */

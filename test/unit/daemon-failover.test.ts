@@ -16,7 +16,7 @@ const input: PolicyInput = {
 const OLD: FailoverMemory = { runId: 'old', lowered: null };
 
 function server(runId: string): ServerIdentity {
-  return { runId, replId: 'r', replId2: '0000', secondOffset: -1, offset: 100 };
+  return { runId, replId2: '0000', secondOffset: -1 };
 }
 
 function params(overrides: Partial<Params> = {}): Params {
@@ -202,7 +202,7 @@ test('what a server says of itself is read; a replica tells nothing', () => {
   const info = (role: string) =>
     `# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\n# Replication\r\nrole:${role}\r\nmaster_replid:r1\r\nmaster_replid2:r0\r\nmaster_repl_offset:42\r\nsecond_repl_offset:40\r\n`;
   expect(readIdentity(info('master'))).toEqual({
-    ...{ runId: 'abc', replId: 'r1', replId2: 'r0', offset: 42, secondOffset: 40 },
+    ...{ runId: 'abc', replId2: 'r0', secondOffset: 40 },
   });
   expect(readIdentity(info('slave'))).toBeNull();
   expect(readIdentity('')).toBeNull();
