@@ -1,19 +1,14 @@
 /** Two limiters of one downstream, led by daemons of their own: never more than it leaves, parted by need. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { createLimiter } from '../../src/index.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import {
-  type DaemonSetup,
-  daemonSetup,
-  namesThatLead,
-  policyText,
-  until,
-} from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, namesThatLead, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import type { TestRedis } from '../support/redis-server.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 const USABLE = 160;
@@ -24,19 +19,10 @@ let redis: Redis;
 let setups: DaemonSetup[] = [];
 const ends: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setups = [daemonSetup(server.url), daemonSetup(server.url)];
-});
-afterEach(async () => {
-  await Promise.all(ends.splice(0).map((end) => end()));
-  await Promise.all(setups.map((setup) => setup.close()));
-});
+daemonBench((bench) => {
+  ({ server, redis, setups } = bench);
+}, 2);
+afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
 function policy(name: string, mode = 'auto'): string {
   const text = policyText(

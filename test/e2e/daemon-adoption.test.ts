@@ -1,12 +1,13 @@
 /** Which policy files a running daemon adopts, and when it only reports them. */
 import { symlinkSync } from 'node:fs';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import type { TestRedis } from '../support/redis-server.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
@@ -15,17 +16,10 @@ let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
+daemonBench((bench) => {
+  ({ server, redis, setup } = bench);
   setup.write('checkout.ts', policyText());
 });
-afterEach(() => setup.close());
 
 const params = async () => (await readParams(redis, address)).params;
 describe('adoption', () => {

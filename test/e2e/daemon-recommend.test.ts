@@ -1,13 +1,14 @@
 /** Recommend mode on a running daemon: answers as a static limit, the law's opinion in notes and status (I12). */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readParams, write } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import type { TestRedis } from '../support/redis-server.js';
 import { startTraffic } from '../support/traffic.js';
 
 const address = { name: 'checkout' };
@@ -17,16 +18,9 @@ let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+daemonBench((bench) => {
+  ({ server, redis, setup } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
-});
-afterEach(() => setup.close());
 
 const params = async () => (await readParams(redis, address)).params!;
 

@@ -1,33 +1,25 @@
 /** Tuning by schedule on running daemons: what is overdue is done once, by the leader only. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { keepLastRun, readLastRun } from '../../src/actuate/tuning.js';
 import { historyText } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
+import { type DaemonSetup, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
 import { madeUp } from '../support/history.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
 const DAY_MS = 86_400_000;
 vi.setConfig({ testTimeout: 120_000 });
-let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+daemonBench((bench) => {
+  ({ redis, setup } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
-});
-afterEach(() => setup.close());
 
 const params = async () => (await readParams(redis, address)).params!;
 const tunings = async () => (await readEntries(redis, address, { reason: 'tune' })).entries;

@@ -1,11 +1,12 @@
 /** `flyball run` as a process: start, health, stop, exit codes, and params that come back after a loss. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { freePort, startRedis, type TestRedis } from '../support/redis-server.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import { freePort, type TestRedis } from '../support/redis-server.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
@@ -14,17 +15,10 @@ let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
+daemonBench((bench) => {
+  ({ server, redis, setup } = bench);
   setup.write('checkout.ts', policyText());
 });
-afterEach(() => setup.close());
 
 const params = async () => (await readParams(redis, address)).params;
 const get = async (url: string) => {

@@ -50,6 +50,7 @@ test('C57: a raise wakes who would have waited for long; a trip holds, its end l
 test('waits for a place in flight, and gets it when one ends', async () => {
   const api = limiter({ completions: true });
   await setParams(bench.admin, api, { rate: 1000, capacity: 1000, inFlightMax: 1 });
+  await until('the cap is known here', () => api.stats().share === 1);
   const first = await api.wait();
   const second = api.wait();
   await until('the second was denied', () => (api.stats().denied.in_flight ?? 0) > 0);

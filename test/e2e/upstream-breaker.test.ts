@@ -1,18 +1,13 @@
 /** Two limiters in front of one upstream, led by daemons of their own: one trips, both open; one's probes pass, both come back. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { readEntries, type StoredEntry, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { createLimiter } from '../../src/index.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import {
-  type DaemonSetup,
-  daemonSetup,
-  namesThatLead,
-  policyText,
-  until,
-} from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, namesThatLead, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import type { TestRedis } from '../support/redis-server.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 const NAMES = ['pay', 'refund'] as const;
@@ -23,19 +18,10 @@ let redis: Redis;
 let setups: DaemonSetup[] = [];
 const ends: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setups = NAMES.map(() => daemonSetup(server.url));
-});
-afterEach(async () => {
-  await Promise.all(ends.splice(0).map((end) => end()));
-  await Promise.all(setups.map((setup) => setup.close()));
-});
+daemonBench((bench) => {
+  ({ server, redis, setups } = bench);
+}, NAMES.length);
+afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
 function policy(name: Name): string {
   return policyText(

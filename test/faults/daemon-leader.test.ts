@@ -1,6 +1,6 @@
 /** The leading daemon is stopped, killed, paused; Redis goes away: one writer at a time, and no revision lost or doubled. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { readParams, write } from '../../src/actuate/actuator.js';
 import { readEntries, type StoredEntry, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
@@ -8,14 +8,9 @@ import { ranked } from '../../src/daemon/rendezvous.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
 import { take } from '../../src/redis/scripts.js';
-import {
-  type DaemonSetup,
-  daemonSetup,
-  policyText,
-  type TestDaemon,
-  until,
-} from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, type TestDaemon, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import type { TestRedis } from '../support/redis-server.js';
 import { startTraffic, type Traffic } from '../support/traffic.js';
 
 const address = { name: 'checkout' };
@@ -33,19 +28,12 @@ let redis: Redis;
 let setup: DaemonSetup;
 let traffic: Traffic | null = null;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
+daemonBench((bench) => {
+  ({ server, redis, setup } = bench);
 });
 afterEach(async () => {
   await traffic?.stop();
   traffic = null;
-  await setup.close();
 });
 
 const params = async () => (await readParams(redis, address)).params!;

@@ -1,29 +1,21 @@
 /** C85: broken policy files under a running daemon: the adopted policy stays, and everyone is told. */
 import { rmSync } from 'node:fs';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
 
 const address = { name: 'checkout' };
 vi.setConfig({ testTimeout: 240_000 });
-let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+daemonBench((bench) => {
+  ({ redis, setup } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
-});
-afterEach(() => setup.close());
 
 const BROKEN: Record<string, string> = {
   'a syntax error': 'export default {',

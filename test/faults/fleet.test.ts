@@ -1,37 +1,24 @@
 /** A fleet of daemons: who leads what, and what becomes of it when one is killed, joins, leaves or sleeps. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { adopt } from '../../src/actuate/adopt.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { ranked } from '../../src/daemon/rendezvous.js';
 import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { policySchema } from '../../src/policy/schema.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import {
-  type DaemonSetup,
-  daemonSetup,
-  policyText,
-  type TestDaemon,
-  until,
-} from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, type TestDaemon, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
 
 // Real processes, and leases that must lapse.
 vi.setConfig({ testTimeout: 180_000 });
 const NAMES = Array.from({ length: 30 }, (_, i) => `limiter-${i}`);
 const ENV = { FLYBALL_TICK_MS: '300', FLYBALL_LEASE_MS: '3000' };
-let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
+daemonBench(async (bench) => {
+  ({ redis, setup } = bench);
   // Daemons lead what is registered, whoever adopted it; one file, since a daemon without any does not start.
   setup.write(
     'first.ts',
@@ -39,7 +26,6 @@ beforeEach(async () => {
   );
   await Promise.all(NAMES.slice(1).map(seed));
 });
-afterEach(() => setup.close());
 
 async function seed(name: string): Promise<void> {
   const policy = policySchema.parse({

@@ -1,0 +1,35 @@
+/** What most tests of daemons stand on: a Redis for the file, emptied before each test, and daemons that end after it. */
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { type DaemonSetup, daemonSetup } from './daemon.js';
+import { startRedis, type TestRedis } from './redis-server.js';
+
+export interface DaemonBench {
+  server: TestRedis;
+  redis: Redis;
+  /** A folder of policies, and the daemons on it. */
+  setup: DaemonSetup;
+  /** All of them, where a test asked for several. */
+  setups: DaemonSetup[];
+}
+
+/** Registers the hooks of the file that calls it; `begin` is given all anew before each test. */
+export function daemonBench(
+  begin: (bench: DaemonBench) => void | Promise<void>,
+  folders = 1,
+): void {
+  let server: TestRedis;
+  let redis: Redis;
+  let setups: DaemonSetup[] = [];
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = server.client();
+  });
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    await redis.flushall();
+    setups = Array.from({ length: folders }, () => daemonSetup(server.url));
+    await begin({ server, redis, setup: setups[0]!, setups });
+  });
+  afterEach(() => Promise.all(setups.map((setup) => setup.close())));
+}
