@@ -18,8 +18,10 @@ export interface EntryValues {
 
 export interface Actor {
   kind: 'autopilot' | 'person';
-  /** Daemon id, or `user@host (unverified)`. */
+  /** Daemon id; of a person the name of a token, else `user@host (unverified)`. */
   name: string;
+  /** A person proved the name with a token; absent: nobody checked it. */
+  verified?: true;
 }
 
 /** Hashed: holds only what the writer knows beforehand (its own time; no stream id, no token clock). */

@@ -12,8 +12,10 @@ const MAX_PREVIEWS = 10;
 const CONTEND_MS = 15_000;
 
 export interface ApplyOptions {
-  /** `user@host (unverified)`. */
+  /** Name of a token, else `user@host (unverified)`. */
   actor: string;
+  /** The name was proved with a token. */
+  verified?: true;
   /** The person's own words, kept in the entry. */
   reason?: string | undefined;
   dryRun: boolean;
@@ -63,7 +65,11 @@ export async function applyVerb(
         ...(plan.override === undefined ? {} : { override: plan.override }),
         cause: 'person',
         ...(plan.refloor === undefined ? {} : { refloor: plan.refloor }),
-        actor: { kind: 'person', name: options.actor },
+        actor: {
+          kind: 'person',
+          name: options.actor,
+          ...(options.verified === undefined ? {} : { verified: options.verified }),
+        },
         reason: plan.reason,
         sentence: options.reason ? `${plan.sentence} Reason: ${options.reason}` : plan.sentence,
         before: plan.before,

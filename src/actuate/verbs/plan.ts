@@ -23,7 +23,7 @@ export interface Facts {
   policy: Policy | null;
   /** What a person has said of single subjects, by their encoded names; absent: nothing. */
   overrides?: ReadonlyMap<string, SubjectOverride>;
-  /** `user@host (unverified)`. */
+  /** Name of a token, else `user@host (unverified)`. */
   actor: string;
 }
 
