@@ -11,10 +11,10 @@ import type { Missing } from '../sense/readings.js';
 import type { Seen } from '../sense/source.js';
 import { createSourcePool } from '../sense/source-pool.js';
 import { isSourced, type SourcedSignal } from '../sense/sources.js';
+import { unitOf, withUnit } from '../view/signal-unit.js';
 import { describeFault } from './faults.js';
 import { mendOf } from './live-mends.js';
 import type { CliIo } from './output.js';
-import { unitOf, withUnit } from './signal-unit.js';
 import { clean, span } from './text.js';
 
 export interface LiveFinding {

@@ -7,10 +7,10 @@ import { formatFault } from '../errors.js';
 import { createLog } from '../log.js';
 import type { Policy } from '../policy/schema.js';
 import { apart, CLOCK_MEND } from '../sense/skew.js';
+import { unitOf, withUnit } from '../view/signal-unit.js';
 import type { Finding } from './doctor-redis.js';
 import type { CliIo } from './output.js';
 import { listLimiters, type Session } from './session.js';
-import { unitOf, withUnit } from './signal-unit.js';
 import { clean } from './text.js';
 
 /** A policy that never returns is a finding, not a hang. */

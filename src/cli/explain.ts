@@ -2,13 +2,14 @@
 import { Command } from 'commander';
 import { type Explanation, explain } from '../actuate/explain.js';
 import { EXIT } from '../errors.js';
-import { entryLines, entryRecord } from './entry-view.js';
+import { entryRecord } from '../view/entry.js';
+import { unitOf, withUnit } from '../view/signal-unit.js';
+import { signalViews } from '../view/signals.js';
+import { entryLines } from './entry-text.js';
 import { parseRevision, parseWhole } from './options.js';
 import type { CliIo, Colours } from './output.js';
 import { findLimiter, withRedis } from './session.js';
-import { unitOf, withUnit } from './signal-unit.js';
 import { levelOf } from './signals-text.js';
-import { signalViews } from './signals-view.js';
 import { termMeaning } from './terms.js';
 import { clean, number, span } from './text.js';
 

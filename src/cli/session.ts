@@ -1,29 +1,14 @@
-/** One command's connection to Redis: found, checked within a deadline, closed at the end; limiter names resolved with did-you-mean. Stage: cli. */
-import { FlyballError } from '../errors.js';
+/** One command's connection to Redis: found, checked within a deadline, closed at the end. Stage: cli. */
 import { redactUrl } from '../log.js';
-import { awaitRedis, connect, type RedisClient, resolveRedis } from '../redis/connect.js';
-import {
-  assertName,
-  fleetKeys,
-  type LimiterAddress,
-  limiterKeys,
-  NAME_PATTERN,
-} from '../redis/keys.js';
+import { awaitRedis, connect, resolveRedis } from '../redis/connect.js';
 import { PREFIX_PATTERN, resolvePrefix } from '../redis/locate.js';
+import type { Session } from '../view/limiters.js';
 import { type CliIo, UsageError } from './output.js';
-import { clean, closest } from './text.js';
+
+export { findLimiter, listLimiters, type Session } from '../view/limiters.js';
 
 /** A person at a terminal waits this long for Redis before they are told. */
 const CONNECT_DEADLINE_MS = 5000;
-
-/** As the daemon takes it: a brace in it would move keys to other cluster slots. */
-
-export interface Session {
-  redis: RedisClient;
-  /** Without its password. */
-  url: string;
-  prefix: string | undefined;
-}
 
 /** Where Redis is, for the person; the flag, else the environment, else the data folder. */
 export function cliRedis(io: CliIo): { url: string; source: string; prefix: string | undefined } {
@@ -50,46 +35,4 @@ export async function withRedis<T>(io: CliIo, work: (session: Session) => Promis
   } finally {
     redis.disconnect();
   }
-}
-
-/**
- * All limiters the registry knows, by name. A group of `''` is none. Names that no Flyball could have written
- * are left out: one bad field must not take `status` away from the others.
- */
-export async function listLimiters(session: Session): Promise<LimiterAddress[]> {
-  const registry = await session.redis.hgetall(fleetKeys(session.prefix).limiters);
-  return Object.entries(registry)
-    .filter(
-      ([name, group]) => NAME_PATTERN.test(name) && (group === '' || NAME_PATTERN.test(group)),
-    )
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, group]) => address(session, name, group));
-}
-
-/** The limiter of that name; an unknown one is an error that names the closest and the rest. */
-export async function findLimiter(session: Session, name: string): Promise<LimiterAddress> {
-  assertName('limiter', name);
-  const group = await session.redis.hget(fleetKeys(session.prefix).limiters, name);
-  if (group !== null) return address(session, name, group);
-  // The registry may have been lost alone; params under the plain name are proof enough.
-  const plain = address(session, name, '');
-  if ((await session.redis.exists(limiterKeys(plain).params)) === 1) return plain;
-  const known = (await listLimiters(session)).map((limiter) => limiter.name);
-  throw new FlyballError('FLYBALL_E_CLI_UNKNOWN_LIMITER', unknown(session, name, known));
-}
-
-function unknown(session: Session, name: string, known: readonly string[]): string {
-  const near = closest(name, known);
-  const where = `in Redis at ${session.url}${session.prefix ? ` under prefix ${session.prefix}` : ''}`;
-  const mean = near ? ` Did you mean ${clean(near)}?` : '';
-  const shown = known.slice(0, 10).map(clean).join(', ');
-  const list =
-    known.length === 0
-      ? ' No limiter is known there: `flyball run` adopts policies and registers them.'
-      : ` Known: ${shown}${known.length > 10 ? ` and ${known.length - 10} more (flyball status)` : ''}.`;
-  return `no limiter ${JSON.stringify(name)} ${where}.${mean}${list}`;
-}
-
-function address(session: Session, name: string, group: string | undefined): LimiterAddress {
-  return { name, group: group || undefined, prefix: session.prefix };
 }

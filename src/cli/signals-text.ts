@@ -1,8 +1,9 @@
 /** The signals of a limiter as a person reads them. Stage: cli. */
+
+import { withUnit } from '../view/signal-unit.js';
+import type { SignalView } from '../view/signals.js';
+import type { SeenSignals } from '../view/signals-read.js';
 import type { CliIo } from './output.js';
-import { withUnit } from './signal-unit.js';
-import type { SeenSignals } from './signals-read.js';
-import type { SignalView } from './signals-view.js';
 import { clean, number, span } from './text.js';
 
 type Told = Pick<SeenSignals, 'limiter' | 'from' | 'owner' | 'ageMs' | 'held'> & {

@@ -4,17 +4,17 @@ import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import { EXIT, PolicyError } from '../errors.js';
 import { fileWithCode } from '../policy/code.js';
-import { createInterrupt } from './interrupt.js';
-import type { CliIo } from './output.js';
-import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
+import { needsCare, signalViews } from '../view/signals.js';
 import {
   createPool,
   createSignalReader,
   type SeenSignals,
   type SignalSubject,
-} from './signals-read.js';
+} from '../view/signals-read.js';
+import { createInterrupt } from './interrupt.js';
+import type { CliIo } from './output.js';
+import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
 import { signalsText } from './signals-text.js';
-import { needsCare, signalViews } from './signals-view.js';
 import { safeJsonLine } from './text.js';
 
 interface SignalsFlags {

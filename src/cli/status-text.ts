@@ -1,12 +1,12 @@
 /** The status view as a person reads it: a table for many, lines for one. Pure. Stage: cli. */
 
 import { apart, SKEW_WARN_MS } from '../sense/skew.js';
-import { toldSentence, wrap } from './entry-view.js';
+import { withUnit } from '../view/signal-unit.js';
+import type { HoldView, Numbers, StatusView } from '../view/status.js';
+import { rolloutLine } from '../view/status-reach.js';
+import type { WorstSignal } from '../view/status-signals.js';
+import { toldSentence, wrap } from './entry-text.js';
 import type { CliIo, Colours } from './output.js';
-import { withUnit } from './signal-unit.js';
-import { rolloutLine } from './status-reach.js';
-import type { WorstSignal } from './status-signals.js';
-import type { HoldView, Numbers, StatusView } from './status-view.js';
 import { clean, clockTime, localTime, number, span } from './text.js';
 
 export function statusTable(io: CliIo, views: readonly StatusView[]): string {

@@ -1,12 +1,12 @@
 /** `flyball status`: what is in force, what binds now, who holds it, who watches it. Stage: cli. */
 import { Command } from 'commander';
 import { EXIT } from '../errors.js';
+import { statusView } from '../view/status.js';
+import { readStatusFacts } from '../view/status-facts.js';
 import { describeFault } from './faults.js';
 import type { CliIo } from './output.js';
 import { findLimiter, listLimiters, withRedis } from './session.js';
-import { readStatusFacts } from './status-facts.js';
 import { statusLines, statusTable } from './status-text.js';
-import { statusView } from './status-view.js';
 import { clean } from './text.js';
 
 export function register(program: Command, io: CliIo): void {

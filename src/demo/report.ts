@@ -1,6 +1,6 @@
 /** The end of the demo for people: both plays side by side, what the limiter did as a story, what to try. Stage: demo. */
 import type { StoredEntry, VerifyReport } from '../actuate/audit.js';
-import { changedNumbers, wrap } from '../cli/entry-view.js';
+import { changedNumbers, wrap } from '../cli/entry-text.js';
 import { clean, number } from '../cli/text.js';
 import { type BreakerTimes, breakerTimes } from './breaker-times.js';
 import type { PlayRecord } from './play.js';

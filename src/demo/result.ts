@@ -1,6 +1,6 @@
 /** The demo's result: knee by phase, both plays, and the audit entries. Pure. Stage: demo. */
 import type { StoredEntry } from '../actuate/audit.js';
-import { entryRecord } from '../cli/entry-view.js';
+import { entryRecord } from '../view/entry.js';
 import type { PlayRecord } from './play.js';
 import type { Knee } from './ramp.js';
 import { PHASES, type PhaseName } from './story.js';

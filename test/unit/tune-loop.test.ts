@@ -1,7 +1,6 @@
 /** What is learnt of a loop from its own changes, and what of the law follows. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { loopView } from '../../src/cli/status-loop.js';
 import type { LoopMemory } from '../../src/decide/types.js';
 import {
   createDecideState,
@@ -20,6 +19,7 @@ import {
   type LoopFit,
   tuningOf,
 } from '../../src/tune/loop-fit.js';
+import { loopView } from '../../src/view/status-loop.js';
 import { policyOf, sampleOf } from '../sim/fixtures.js';
 import { normalFrom, type Synthetic, watch } from '../support/synthetic-loop.js';
 

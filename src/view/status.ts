@@ -1,4 +1,4 @@
-/** What `status` says of a limiter, as plain data: what is in force, what binds, who holds it, who watches it. Pure. Stage: cli. */
+/** What `status` says of a limiter, as plain data: what is in force, what binds, who holds it, who watches it. Pure. Stage: cli, api. */
 import type { Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { type Effective, effective } from '../redis/effective.js';

@@ -1,4 +1,4 @@
-/** Each signal of a policy as plain data: reading, age, verdict, what follows for the law, and why. Pure. Stage: cli. */
+/** Each signal of a policy as plain data: reading, age, verdict, what follows for the law, and why. Pure. Stage: cli, api. */
 import { tripsOf } from '../decide/trips.js';
 import type { Sample, SignalEstimate } from '../decide/types.js';
 import { waitsFor } from '../decide/waiting.js';

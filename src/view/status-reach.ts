@@ -1,4 +1,4 @@
-/** For whom a limiter is enforced and on which routes, as `status` says it. Pure. Stage: cli. */
+/** For whom a limiter is enforced and on which routes, as `status` says it. Pure. Stage: cli, api. */
 import type { Params } from '../redis/params.js';
 import { isPartial, parseRollout } from '../redis/rollout.js';
 import { parseServiceTerms } from '../redis/service-terms.js';

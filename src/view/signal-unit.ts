@@ -1,4 +1,4 @@
-/** The unit of a signal, and a number of it as a person reads it: `62.1 ms`, `9.09 %`, `12/s`. Pure. Stage: cli. */
+/** The unit of a signal, and a number of it as a person reads it: `62.1 ms`, `9.09 %`, `12/s`. Pure. Stage: cli, api. */
 import { type SignalKind, signalKind } from '../policy/kinds.js';
 import type { Signal } from '../policy/schema.js';
 import { number } from './text.js';

@@ -1,4 +1,4 @@
-/** A few telemetry seconds as traffic per second: who denied what, and how many processes report completions. Pure. Stage: cli. */
+/** A few telemetry seconds as traffic per second: who denied what, and how many processes report completions. Pure. Stage: cli, api. */
 import { FIELD } from '../redis/telemetry-fields.js';
 
 export interface Traffic {

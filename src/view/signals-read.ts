@@ -1,4 +1,4 @@
-/** What is known of a limiter's signals: by the daemon that leads it, else by reading every source here and now. Stage: cli. */
+/** What is known of a limiter's signals: by the daemon that leads it, else by reading every source here and now. Stage: cli, api. */
 import { setTimeout } from 'node:timers/promises';
 import { readPolicy } from '../actuate/verbs/apply.js';
 import { systemClock } from '../clock.js';
@@ -12,7 +12,7 @@ import type { LimiterStatus } from '../report/status.js';
 import { detailsOf } from '../sense/readings.js';
 import { createSampler } from '../sense/sampler.js';
 import { createSourcePool, type SourcePool } from '../sense/source-pool.js';
-import type { Session } from './session.js';
+import type { Session } from './limiters.js';
 
 /** Whose signals: a limiter with the policy adopted for it, or with that of a file. */
 export interface SignalSubject {

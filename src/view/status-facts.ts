@@ -1,4 +1,4 @@
-/** Reads what `status` shows of one limiter, from Redis alone: it works with every daemon dead. Stage: cli. */
+/** Reads what `status` shows of one limiter, from Redis alone: it works with every daemon dead. Stage: cli, api. */
 import { readParams } from '../actuate/actuator.js';
 import { readEntries, type StoredEntry } from '../actuate/audit.js';
 import { readPolicy } from '../actuate/verbs/apply.js';
@@ -6,7 +6,7 @@ import type { Policy } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import type { LimiterStatus } from '../report/status.js';
-import type { Session } from './session.js';
+import type { Session } from './limiters.js';
 import { liveProcesses, sumSeconds, type Traffic } from './traffic.js';
 
 /** Seconds of telemetry that say what binds now; the running second is not whole and is left out. */

@@ -1,4 +1,4 @@
-/** What `status` says of the loop's own behaviour, and what of the law follows it. Pure. Stage: cli. */
+/** What `status` says of the loop's own behaviour, and what of the law follows it. Pure. Stage: cli, api. */
 import type { LimiterStatus } from '../report/status.js';
 import { GOOD } from '../tune/loop-fit.js';
 import { number } from './text.js';

@@ -1,4 +1,4 @@
-/** An audit entry as lines for a person and as a record for a program. Pure. Stage: cli. */
+/** An audit entry as lines for a person. Pure. Stage: cli. */
 import type { StoredEntry, UnreadableEntry } from '../actuate/audit.js';
 import type { EntryValues } from '../actuate/entry.js';
 import type { Colours } from './output.js';
@@ -34,19 +34,6 @@ export function unreadableLine(c: Colours, entry: UnreadableEntry, limiter: stri
   return `${c.bold(label.padEnd(7))}${c.dim(at)}  ${name}${c.red('unreadable')}  ${told}`;
 }
 
-/** For `--json`: the hashed body as it is, beside the chain's own fields; `full` adds the law's inputs. */
-export function entryRecord(entry: StoredEntry, full: boolean): Record<string, unknown> {
-  const { sample, stateBefore, ...body } = entry.body;
-  return {
-    id: entry.id,
-    ...body,
-    at: iso(body.atMs),
-    ...(full ? { sample, stateBefore } : {}),
-    hash: entry.hash,
-    prev: entry.prev,
-  };
-}
-
 /** `closed → open  rate 210 → 190/s  cap 44 → 34`; the values alone when there is no before. */
 export function changedNumbers(before: EntryValues | null, after: EntryValues | null): string {
   if (after === null) return '';
@@ -69,11 +56,6 @@ export function toldSentence(body: { actor?: { name?: unknown }; sentence?: unkn
   const sentence = clean(String(body.sentence ?? ''));
   const name = `${clean(String(body.actor?.name ?? '?'))} `;
   return sentence.startsWith(name) ? sentence.slice(name.length) : sentence;
-}
-
-export function iso(ms: number): string | null {
-  const date = new Date(ms);
-  return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
 /** Words to lines of at most `width`; a longer word stands alone. */

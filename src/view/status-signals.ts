@@ -1,4 +1,4 @@
-/** The signals of a limiter as `status` tells of them: the worst, and those without evidence. Pure. Stage: cli. */
+/** The signals of a limiter as `status` tells of them: the worst, and those without evidence. Pure. Stage: cli, api. */
 import type { Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { type SignalUnit, unitOf } from './signal-unit.js';
