@@ -20,6 +20,8 @@ export default defineConfig({
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     hookTimeout: 120_000,
+    // Thousands of tests with real processes on a busy machine: one is tried again there, and named at the end of the run.
+    retry: process.env.CI === undefined ? 0 : 1,
     projects: [
       {
         extends: true,

@@ -55,7 +55,11 @@ async function test(args, found) {
   rmSync(report, { force: true });
   mkdirSync(join(ROOT, '.flyball'), { recursive: true });
   const vitest = [...bin('vitest/vitest.mjs'), 'run'];
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const second = join(ROOT, 'test/support/second-try.ts');
+  const reporters = [
+    ...['default', 'json', second].map((name) => `--reporter=${name}`),
+    `--outputFile.json=${report}`,
+  ];
   const steps = [
     ...(args.length
       ? []
