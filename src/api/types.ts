@@ -1,0 +1,358 @@
+/** What the HTTP API under `/api/v1` answers, takes and streams, as types alone: for the daemon, the dashboard and your own client. Stage: api. */
+import type { Actor, EntryValues, UnreadableEntry } from '../actuate/entry.js';
+import type { ExplainVerdict } from '../actuate/explain.js';
+import type { Decision } from '../decide/types.js';
+import type { Policy } from '../policy/schema.js';
+import type { LimiterState, Params } from '../redis/params.js';
+import type { DecisionSample } from '../redis/tail-fields.js';
+import type { TopSubject } from '../report/top-window.js';
+import type { SignalUnit } from '../view/signal-unit.js';
+import type { SignalView } from '../view/signals.js';
+import type { StatusView } from '../view/status.js';
+
+/** Each may do what those before it may. */
+export type Role = 'reader' | 'operator' | 'admin';
+
+/** Any answer of 400 and above: `application/problem+json` (RFC 9457). */
+export interface Problem {
+  /** `https://flyball.dev/errors#FLYBALL_E_…` is no page to fetch, only a name: `code` says the same. */
+  type: string;
+  title: string;
+  status: number;
+  /** The fault, the value, what is allowed, what mends it. */
+  detail: string;
+  code: string;
+  /** Each fault of a body or query: where, and what. */
+  faults?: { field: string; message: string }[];
+  /** With 409: where the limiter stands now. */
+  current?: { epoch: number; revision: number };
+}
+
+/** `GET /session`: who is asking. */
+export interface SessionAnswer {
+  schema: 1;
+  /** Name of the token; null: nobody has said who they are. */
+  name: string | null;
+  /** What this caller may do; null: nothing but to give a token. */
+  role: Role | null;
+  /** `open`: reading needs no token, since the daemon listens on loopback alone. */
+  by: 'open' | 'token' | 'cookie' | 'nobody';
+  /** When a cookie ends, daemon's wall ms; else null. */
+  expiresMs: number | null;
+  version: string;
+  /** Name of the daemon that answers. */
+  daemon: string;
+}
+
+/** `POST /session` → the answer above and a cookie; `DELETE /session` ends it. */
+export interface SessionRequest {
+  token: string;
+}
+
+/** `GET /limiters`. Rows are those of `flyball status --json`. */
+export interface LimitersAnswer {
+  schema: 1;
+  /** Without its password. */
+  redis: string;
+  /** Redis ms. */
+  atMs: number;
+  limiters: StatusView[];
+  /** Those that could not be read; the others are whole. */
+  unreadable: { limiter: string; message: string }[];
+}
+
+/** `GET /limiters/{name}`. */
+export interface LimiterAnswer {
+  schema: 1;
+  redis: string;
+  atMs: number;
+  limiter: StatusView;
+  /** All that stands in Redis for it; null: not managed. */
+  params: Params | null;
+  /** Of the leader's last tick; null: nobody leads. */
+  decision: LastDecision | null;
+  /** The adopted policy. */
+  policy: Policy | null;
+}
+
+export interface LastDecision
+  extends Pick<
+    Decision,
+    'change' | 'reason' | 'sentence' | 'state' | 'rate' | 'capacity' | 'inFlightMax' | 'verdicts'
+  > {
+  atMs: number;
+  tickMs: number;
+  law: string;
+  terms: Record<string, number>;
+}
+
+/** `GET /limiters/{name}/signals`: as `flyball signals --json`. */
+export interface SignalsAnswer {
+  schema: 1;
+  limiter: string;
+  /** Null: no daemon leads it with its adopted policy, so nobody reads its signals. */
+  owner: string | null;
+  ageMs: number | null;
+  /** Why the daemon decides nothing at all. */
+  held: string | null;
+  signals: SignalView[];
+}
+
+export type SeriesWindow = '15m' | '1h' | '24h';
+
+/** `GET /limiters/{name}/series?window=15m`: columns of equal length, oldest first; null: not known. */
+export interface SeriesAnswer {
+  schema: 1;
+  limiter: string;
+  window: SeriesWindow;
+  fromMs: number;
+  atMs: number;
+  /** Redis ms. Points lie a tick apart (15m), else a minute; older ones of 15m may lie a minute apart too. */
+  timeMs: number[];
+  state: (LimiterState | null)[];
+  /** In force; cap 0: none. */
+  rate: (number | null)[];
+  capacity: (number | null)[];
+  inFlightMax: (number | null)[];
+  inFlight: (number | null)[];
+  /** Requests per second. */
+  offered: (number | null)[];
+  admitted: (number | null)[];
+  denied: (number | null)[];
+  signals: SeriesSignal[];
+  /** Bounds of the params in force now. */
+  bounds: StatusView['bounds'];
+  /** Changes of the window, oldest first, at most 500 (the newest). */
+  changes: SeriesChange[];
+}
+
+export interface SeriesSignal {
+  signal: string;
+  unit: SignalUnit;
+  setpoint: number | null;
+  side: 'below' | 'above' | null;
+  tripsAbove: number | null;
+  values: (number | null)[];
+}
+
+/** A marker on a chart; `flyball explain` and `…/explain` tell more of it. */
+export interface SeriesChange {
+  id: string;
+  /** When Redis stored it. */
+  atMs: number;
+  epoch: number;
+  revision: number;
+  reason: string;
+  actor: Actor;
+  sentence: string;
+}
+
+/** As `flyball audit --json`; `sample` and `stateBefore` only with `full`. */
+export interface AuditRecord {
+  /** Stream id; its first part is when Redis stored it, ms. */
+  id: string;
+  v: number;
+  kind: 'change' | 'note';
+  limiter: string;
+  epoch: number;
+  revision: number;
+  atMs: number;
+  /** ISO 8601 of `atMs`. */
+  at: string | null;
+  actor: Actor;
+  reason: string;
+  sentence: string;
+  before: EntryValues | null;
+  after: EntryValues | null;
+  policyHash: string;
+  law?: string;
+  verdicts?: Decision['verdicts'];
+  terms?: Record<string, number>;
+  detail?: Record<string, unknown>;
+  sample?: unknown;
+  stateBefore?: unknown;
+  hash: string;
+  prev: string;
+}
+
+/** `GET /limiters/{name}/audit?limit&before&kind&since&until`, newest first. */
+export interface AuditAnswer {
+  schema: 1;
+  limiter: string;
+  entries: AuditRecord[];
+  unreadable: UnreadableEntry[];
+  /** Give it as `before` to read on; null: these were the oldest. */
+  next: string | null;
+}
+
+/** `GET /limiters/{name}/revisions/{n}/explain?epoch`: as `flyball explain --json`. */
+export interface ExplainAnswer {
+  schema: 1;
+  limiter: string;
+  verdict: ExplainVerdict;
+  sentence: string;
+  differences: string[];
+  decision: Decision | null;
+  entry: AuditRecord;
+  /** What the law saw, with setpoints; empty: no law took it. */
+  signals: SignalView[];
+}
+
+/** `GET /limiters/{name}/decisions?ratio&limit`: as `flyball tail --json`; to ask is to have them sampled for some seconds. */
+export interface DecisionsAnswer {
+  schema: 1;
+  limiter: string;
+  /** Newest first. */
+  samples: Omit<DecisionSample, 'u' | 'n'>[];
+}
+
+/** `GET /limiters/{name}/top?by=taken|denied&over=1m|5m|60m&limit`: as `flyball top --json`. */
+export interface TopAnswer {
+  schema: 1;
+  limiter: string;
+  by: 'taken' | 'denied';
+  sinceMs: number;
+  atMs: number;
+  total: number;
+  /** Each count may be so much too low. */
+  error: number;
+  seen: number;
+  read: number;
+  subjects: TopSubject[];
+}
+
+export type Verb = 'rollback' | 'pin' | 'release' | 'freeze' | 'thaw' | 'trip' | 'reset';
+
+/** `POST /limiters/{name}/{verb}`. */
+export interface VerbRequest {
+  /** What the caller saw: when it stands elsewhere by now, 409 and nothing is written. Not needed with `dryRun`. */
+  epoch?: number;
+  revision?: number;
+  /** Only say what would change. */
+  dryRun?: boolean;
+  /** For the audit log, 1 … 500 characters. */
+  reason?: string;
+  /** rollback, pin, freeze, trip: how long it holds, ms (default 1 h; trip: the policy's open time). */
+  forMs?: number;
+  /** The same: until a person ends it. */
+  hold?: boolean;
+  /** rollback. */
+  toRevision?: number;
+  toEpoch?: number;
+  /** pin. */
+  rate?: number;
+  inFlight?: number;
+  /** pin, freeze. */
+  holdBreaker?: boolean;
+}
+
+/** What the CLI's verb says with `--json`. */
+export interface VerbAnswer {
+  schema: 1;
+  limiter: string;
+  verb: Verb;
+  /** `nothing`: there was nothing to do, and `sentence` says why. */
+  status: 'done' | 'dry_run' | 'nothing';
+  /** After it; with `dry_run` what the plan stands on; null with `nothing`. */
+  epoch: number | null;
+  revision: number | null;
+  before: EntryValues | null;
+  after: EntryValues | null;
+  hold: { untilMs: number | null } | null;
+  sentence: string;
+  /** What a person should know before they say yes. */
+  notes: string[];
+}
+
+/** `GET /fleet`. */
+export interface FleetAnswer {
+  schema: 1;
+  atMs: number;
+  daemons: FleetDaemon[];
+  redis: FleetRedis;
+  /** Who leads which limiter: the lease in Redis. */
+  leases: { limiter: string; owner: string | null; lastTickAgeMs: number | null }[];
+}
+
+export interface FleetDaemon {
+  owner: string;
+  name: string;
+  host: string;
+  pid: number | null;
+  /** Empty: it listens nowhere. */
+  http: string;
+  version: string | null;
+  /** Limiters that it leads. */
+  leads: number;
+  policyFaults: number;
+  /** Since it last spoke; more than a lease: it is gone or cut off. */
+  silentMs: number;
+  /** It is the one that answers. */
+  self: boolean;
+}
+
+export interface FleetRedis {
+  url: string;
+  /** Round trip of this answer's question, ms. */
+  roundTripMs: number;
+  /** How far Redis's clock is ahead of this daemon's, ms. */
+  aheadMs: number;
+  version: string | null;
+  role: string | null;
+  replicas: number | null;
+  usedBytes: number | null;
+  /** 0: no limit. */
+  maxBytes: number | null;
+  evictionPolicy: string | null;
+  evictedKeys: number | null;
+  appendOnly: boolean | null;
+  uptimeS: number | null;
+  /** Why the above is not known, where it is not; null: all is. */
+  unknown: string | null;
+}
+
+/** `GET /stream` and `/stream?limiter=checkout` (rows of that one alone, each second). `text/event-stream`; data is JSON. */
+export type StreamEvent =
+  /** First, and whenever what was missed is not known any more: forget what you have. */
+  | { event: 'snapshot'; data: SnapshotEvent }
+  /** Rows that changed, and names that are gone. */
+  | { event: 'limiters'; data: LimitersEvent }
+  /** New entries, oldest first. */
+  | { event: 'audit'; data: { entries: AuditRecord[] } }
+  /** Each time Redis was looked at, changed or not: the age of what you show counts from here. */
+  | { event: 'tick'; data: TickEvent };
+
+export interface SnapshotEvent extends TickEvent {
+  limiters: StatusView[];
+}
+
+export interface LimitersEvent {
+  atMs: number;
+  limiters: StatusView[];
+  gone: string[];
+  /** A point for the charts of each row that was read, as in `…/series`. */
+  points: SeriesPoint[];
+}
+
+export interface SeriesPoint {
+  limiter: string;
+  timeMs: number;
+  state: LimiterState | null;
+  rate: number | null;
+  capacity: number | null;
+  inFlightMax: number | null;
+  inFlight: number | null;
+  offered: number | null;
+  admitted: number | null;
+  denied: number | null;
+  signals: Record<string, number | null>;
+}
+
+export interface TickEvent {
+  /** Redis ms when it last answered. */
+  atMs: number;
+  /** All limiters are looked at once in so many ms: 1,000 of them take some seconds. */
+  everyMs: number;
+  /** Null: Redis answers; else what it said, and rows are as old as `atMs`. */
+  redisAway: string | null;
+}
