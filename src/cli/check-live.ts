@@ -1,6 +1,7 @@
 /** `flyball check --live`: asks each source of each policy, and says what is wrong and how to mend it. Stage: cli. */
 import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../clock.js';
+import { describeFault } from '../faults.js';
 import { createLog } from '../log.js';
 import { fileWithCode } from '../policy/code.js';
 import type { LoadedPolicy } from '../policy/load.js';
@@ -12,7 +13,6 @@ import type { Seen } from '../sense/source.js';
 import { createSourcePool } from '../sense/source-pool.js';
 import { isSourced, type SourcedSignal } from '../sense/sources.js';
 import { unitOf, withUnit } from '../view/signal-unit.js';
-import { describeFault } from './faults.js';
 import { mendOf } from './live-mends.js';
 import type { CliIo } from './output.js';
 import { clean, span } from './text.js';

@@ -1,11 +1,11 @@
 /** `flyball doctor`: looks for what is wrong with the set-up and says how to mend it; changes nothing. Stage: cli. */
 import { Command } from 'commander';
 import { EXIT, FlyballError } from '../errors.js';
+import { describeFault } from '../faults.js';
 import { redactUrl } from '../log.js';
 import { checkLimiters, checkPolicies, policyPaths } from './doctor-policies.js';
 import { checkRedis, type Finding } from './doctor-redis.js';
 import { checkTopology } from './doctor-topology.js';
-import { describeFault } from './faults.js';
 import type { CliIo, Colours } from './output.js';
 import { cliRedis, type Session, withRedis } from './session.js';
 import { clean } from './text.js';

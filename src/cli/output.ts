@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import Table from 'cli-table3';
 import pc from 'picocolors';
 import { type ErrorCode, EXIT, FlyballError, PolicyError } from '../errors.js';
-import { describeFault } from './faults.js';
+import { describeFault } from '../faults.js';
 import { guardTerminal, safeJson } from './text.js';
 
 export type Colours = ReturnType<typeof pc.createColors>;
@@ -57,6 +57,15 @@ export interface CliIo {
   table(head: readonly string[], rows: readonly (readonly string[])[]): string;
   /** Asks yes or no at the terminal. End of input is no; Ctrl-C leaves at once with 130. */
   confirm(question: string): Promise<boolean>;
+  /** Asks for a word at the terminal; an empty answer, and the end of input, is `byDefault`. */
+  ask(question: string, byDefault: string): Promise<string>;
+  /** A line that says how far something is, written over the one before; empty: takes it away. Nothing without a terminal. */
+  progress(text: string): void;
+  /** For a command that draws a whole screen. All else goes through the functions above. */
+  readonly terminal: {
+    stdin: Readable & { isTTY?: boolean };
+    stdout: Writable & { isTTY?: boolean };
+  };
   /** Exit code of the command unless it throws. */
   exitCode: number;
 }
@@ -91,6 +100,23 @@ export function createIo(streams: IoStreams = {}): CliIo {
   const flags: GlobalFlags = { json: false, quiet: false, input: true };
   const write = (stream: Writable, text: string) =>
     void stream.write(`${guardTerminal(text.replace(/\n$/, ''))}\n`);
+
+  /** What is typed, without the spaces round it; nothing at the end of input. */
+  function typed(prompt: string): Promise<string> {
+    return new Promise((resolve) => {
+      const rl = createInterface({ input: stdin, output: stderr });
+      rl.on('SIGINT', () => {
+        stderr.write('\n');
+        process.exit(130);
+      });
+      let answer = '';
+      rl.on('close', () => resolve(answer.trim()));
+      rl.question(guardTerminal(prompt), (text) => {
+        answer = text;
+        rl.close();
+      });
+    });
+  }
 
   const io: CliIo = {
     env,
@@ -139,24 +165,16 @@ export function createIo(streams: IoStreams = {}): CliIo {
         .map((line) => line.trimEnd())
         .join('\n');
     },
-    confirm(question) {
-      return new Promise((resolve) => {
-        const rl = createInterface({ input: stdin, output: stderr });
-        let answered = false;
-        rl.on('SIGINT', () => {
-          stderr.write('\n');
-          process.exit(130);
-        });
-        rl.on('close', () => {
-          if (!answered) resolve(false);
-        });
-        rl.question(`${question} [y/N] `, (answer) => {
-          answered = true;
-          rl.close();
-          resolve(/^y(es)?$/i.test(answer.trim()));
-        });
-      });
+    confirm: async (question) => /^y(es)?$/i.test(await typed(`${question} [y/N] `)),
+    async ask(question, byDefault) {
+      const answer = await typed(`${question}${byDefault === '' ? '' : ` [${byDefault}]`}: `);
+      return answer === '' ? byDefault : answer;
     },
+    progress(text) {
+      if (stderr.isTTY !== true || flags.quiet || env.TERM === 'dumb') return;
+      stderr.write(`\r\x1b[2K${guardTerminal(text)}`);
+    },
+    terminal: { stdin, stdout },
     exitCode: EXIT.ok,
   };
   return io;

@@ -1,9 +1,9 @@
 /** `flyball status`: what is in force, what binds now, who holds it, who watches it. Stage: cli. */
 import { Command } from 'commander';
 import { EXIT } from '../errors.js';
+import { describeFault } from '../faults.js';
 import { statusView } from '../view/status.js';
 import { readStatusFacts } from '../view/status-facts.js';
-import { describeFault } from './faults.js';
 import type { CliIo } from './output.js';
 import { findLimiter, listLimiters, withRedis } from './session.js';
 import { statusLines, statusTable } from './status-text.js';

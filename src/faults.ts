@@ -1,6 +1,6 @@
-/** Any thrown thing as code, message and exit code: ours as they are, Redis's own errors in words that say what to do. Stage: cli. */
-import { EXIT, FlyballError, FlyballTypeError } from '../errors.js';
-import { redactUrl } from '../log.js';
+/** Any thrown thing as code, message and exit code: ours as they are, Redis's own errors in words that say what to do. Stage: cli, api. */
+import { EXIT, FlyballError, FlyballTypeError } from './errors.js';
+import { redactUrl } from './log.js';
 
 export interface Fault {
   code: string;
