@@ -1,10 +1,10 @@
 /** `flyball audit` and `flyball audit verify`: what changed, when, who and why; and proof that nobody edited it. Stage: cli. */
 import { Command } from 'commander';
-import { readEntries, verifyAudit } from '../actuate/audit.js';
+import { readEntries } from '../actuate/audit.js';
 import { isReadable } from '../actuate/entry.js';
-import { EXIT } from '../errors.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { entryRecord } from '../view/entry.js';
+import { verifyCommand } from './audit-verify.js';
 import { entryLines, unreadableLine } from './entry-text.js';
 import { parseCount, parseSince } from './options.js';
 import type { CliIo } from './output.js';
@@ -40,18 +40,7 @@ export function register(program: Command, io: CliIo): void {
     .action(async (limiter: string | undefined, flags: AuditFlags) => {
       await withRedis(io, (session) => showAudit(io, session, limiter, flags));
     });
-  audit.addCommand(
-    new Command('verify')
-      .description(
-        'Check every hash, link and revision; exit 1 when something was edited or is missing.',
-      )
-      .argument('[limiter]', 'default: all')
-      .option('--anchor <hash>', 'a head noted elsewhere, which the chain must hold (one limiter)')
-      .addHelpText('before', 'Examples:\n  flyball audit verify\n  flyball audit verify checkout\n')
-      .action(async (limiter: string | undefined, flags: { anchor?: string }) => {
-        await withRedis(io, (session) => verify(io, session, limiter, flags.anchor));
-      }),
-  );
+  audit.addCommand(verifyCommand(io));
   program.addCommand(audit);
 }
 
@@ -117,30 +106,6 @@ async function sinceTime(
   // Stream ids are Redis's time, which may differ from ours.
   const [seconds] = await session.redis.time();
   return Number(seconds) * 1000 - since.agoMs;
-}
-
-async function verify(
-  io: CliIo,
-  session: Session,
-  limiter: string | undefined,
-  anchor: string | undefined,
-): Promise<void> {
-  const reports = [];
-  for (const address of await targets(session, limiter)) {
-    reports.push(await verifyAudit(session.redis, address, anchor === undefined ? {} : { anchor }));
-  }
-  const broken = reports.some((report) => report.verdict === 'broken');
-  if (broken) io.exitCode = EXIT.fault;
-  if (io.flags.json) {
-    io.json({ ok: !broken, limiters: reports });
-    return;
-  }
-  for (const report of reports) {
-    const mark = report.verdict === 'broken' ? io.c.red('broken') : io.c.green('ok');
-    io.out(`${mark}  ${clean(report.sentence)}`);
-    io.say(io.ce.dim(`    head ${report.head}`));
-  }
-  if (reports.length === 0) io.say('No limiter is known here: there is nothing to verify.');
 }
 
 function byTime(entry: { id: string }): number {
