@@ -79,9 +79,6 @@ export interface EpisodeCost {
   minutes: number;
 }
 
-/** Numbers of one moment: what a sentence says of them. */
-export type EpisodeValues = EntryValues;
-
 export interface Episode {
   /** Stream id of its first entry. */
   id: string;
@@ -104,10 +101,10 @@ export interface Episode {
   lastRevision: number;
   /** Entries of its lane. */
   changes: number;
-  before: EpisodeValues | null;
+  before: EntryValues | null;
   /** Farthest from `before`, of rate and cap each for itself. */
   farthest: { rate: number; inFlightMax: number } | null;
-  after: EpisodeValues | null;
+  after: EntryValues | null;
   cause: EpisodeCause;
   /** How often the breaker opened, and for how long (ms) it stood open or half-open by the entries; to the end of it at most. */
   trips: number;

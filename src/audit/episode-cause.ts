@@ -1,0 +1,136 @@
+/** The worst of what the entries of an episode say, as its cause; and what persons did in it. Pure. Stage: audit. */
+import type { CauseKind, EpisodeAct, EpisodeCause, EpisodeEntry } from './episode-types.js';
+
+/** Reason codes of an autopilot; a person's entry is a person's, whatever its code. */
+const KINDS: Record<string, CauseKind> = {
+  ...each('objective', 'law_cut', 'law_emergency_cut', 'step_slow', 'step_db_waits', 'at_floor'),
+  ...each('breaker', 'breaker_trip', 'breaker_upstream', 'breaker_shed'),
+  ...each('breaker', 'breaker_probe_failed', 'breaker_probe_deadline'),
+  ...each('recovery', 'breaker_recovering', 'breaker_ramp', 'breaker_closed', 'trip_over'),
+  ...each('recovery', 'law_raise', 'law_settle', 'step_healthy', 'hold_lapsed'),
+  ...each('redis', 'redis_failover', 'failover_over', 'writes_lost', 'params_restored'),
+  ...each('redis', 'clock_regression'),
+  ...each('window', 'window_begins', 'window_ends'),
+  ...each('policy', 'policy_adopted', 'params_created', 'policy_numbers', 'fixed'),
+  ...each('signals', 'glide_missing'),
+  ...each('autopilot_lost', 'glide_settled'),
+  ...each('downstream', 'downstream_share'),
+  ...each('tune', 'tune'),
+  ...each('rollback', 'rollback'),
+};
+
+function each(kind: CauseKind, ...reasons: string[]): Record<string, CauseKind> {
+  return Object.fromEntries(reasons.map((reason) => [reason, kind]));
+}
+
+/** Worst first. What only follows from others stands last. */
+const WORST: readonly CauseKind[] = [
+  'redis',
+  'breaker',
+  'objective',
+  'rollback',
+  'autopilot_lost',
+  'signals',
+  'person',
+  'window',
+  'policy',
+  'tune',
+  'downstream',
+  'other',
+  'recovery',
+];
+
+export function causeKind({ body }: EpisodeEntry): CauseKind {
+  if (body.actor.kind === 'person') return 'person';
+  return Object.hasOwn(KINDS, body.reason) ? KINDS[body.reason]! : 'other';
+}
+
+/** The worst kind; of readings over their setpoint the farthest over it, else the first that says so. */
+export function causeOf(entries: readonly EpisodeEntry[]): EpisodeCause {
+  let worst: { entry: EpisodeEntry; rank: number; over: Over | null } | undefined;
+  for (const entry of entries) {
+    const rank = WORST.indexOf(causeKind(entry));
+    if (worst !== undefined && rank > worst.rank) continue;
+    const over = overIn(entry.body.sentence);
+    const same = worst?.rank === rank;
+    if (same && !((over?.ratio ?? 0) > (worst?.over?.ratio ?? 0))) continue;
+    // A breaker's first word stays: a probe that failed later is not what opened it.
+    if (same && WORST[rank] !== 'objective') continue;
+    worst = { entry, rank, over };
+  }
+  const { entry, over, rank } = worst!;
+  const kind = WORST[rank]!;
+  return {
+    kind,
+    reason: entry.body.reason,
+    text: kind === 'objective' && over ? `${over.signal} ${over.value}` : words(entry, kind),
+    ...(kind === 'objective' && over ? over : {}),
+    revision: entry.revision,
+    epoch: entry.epoch,
+  };
+}
+
+export function actsOf(entries: readonly EpisodeEntry[]): EpisodeAct[] {
+  return entries
+    .filter(({ body }) => body.actor.kind === 'person')
+    .map(({ body, epoch, revision }) => ({
+      verb: body.reason,
+      by: body.actor.name,
+      why: whyOf(body.detail),
+      ...{ epoch, revision },
+      atMs: body.atMs,
+    }));
+}
+
+interface Over {
+  signal: string;
+  value: string;
+  setpoint: string;
+  ratio: number;
+}
+
+/** `p99 612 ms is 1.22 × the 500 ms setpoint`, as `overloadText` of the laws writes it. */
+const OVER = /^(.+?) (\S+(?: ms| %)?) is (\d\S*) × the (\S+(?: ms| %)?) setpoint/;
+
+function overIn(sentence: string): Over | null {
+  const [, signal, value, ratio, setpoint] = OVER.exec(withoutLead(sentence)) ?? [];
+  if (signal === undefined || value === undefined || setpoint === undefined) return null;
+  const times = Number(ratio);
+  return Number.isFinite(times) ? { signal, value, setpoint, ratio: times } : null;
+}
+
+/** What a recommendation begins with. */
+function withoutLead(sentence: string): string {
+  return sentence.replace(/^Recommended, not applied \(mode \w+\): /, '');
+}
+
+const LONGEST_WORDS = 140;
+
+/** What was seen, without the numbers that the episode says itself. */
+function words(entry: EpisodeEntry, kind: CauseKind): string {
+  const { body } = entry;
+  if (kind === 'person') return `${verbWords(entry)} by ${body.actor.name}${quoted(body.detail)}`;
+  const first = withoutLead(body.sentence)
+    .split(/; |\.$/)[0]!
+    .trim();
+  if (first === '') return body.reason;
+  return first.length > LONGEST_WORDS ? `${first.slice(0, LONGEST_WORDS - 1)}…` : first;
+}
+
+/** `rollback to r7`, `subject_block user:42`, `pin`. */
+function verbWords({ body }: EpisodeEntry): string {
+  const { toRevision, subject } = body.detail ?? {};
+  if (typeof toRevision === 'number') return `${body.reason} to r${toRevision}`;
+  if (typeof subject === 'string') return `${body.reason} ${subject}`;
+  return body.reason;
+}
+
+function quoted(detail: Record<string, unknown> | undefined): string {
+  const why = whyOf(detail);
+  return why === null ? '' : ` (${why})`;
+}
+
+function whyOf(detail: Record<string, unknown> | undefined): string | null {
+  const why = detail?.why;
+  return typeof why === 'string' && why !== '' ? why : null;
+}
