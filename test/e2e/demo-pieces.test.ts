@@ -1,6 +1,6 @@
 /** The demo's pure pieces: phases, arrivals, figures. Stage: tests. */
 import { describe, expect, test } from 'vitest';
-import { exitFor } from '../../src/cli/faults.js';
+import { exitFor } from '../../src/faults.js';
 import { poissonArrivals, seededRandom } from '../../src/demo/arrivals.js';
 import { breakerTimes } from '../../src/demo/breaker-times.js';
 import { emptyHistogram, merge, quantile, record } from '../../src/demo/histogram.js';

@@ -1,7 +1,7 @@
 /** Output rules of every command: streams, colour, JSON, hostile text, lengths of time, exit codes. */
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { exitFor } from '../../src/cli/faults.js';
+import { exitFor } from '../../src/faults.js';
 import { parseRevision, parseSince, parseSpan } from '../../src/cli/options.js';
 import { createIo, UsageError, wantsColour } from '../../src/cli/output.js';
 import { clean, closest, guardTerminal, number, safeJson, span } from '../../src/cli/text.js';
