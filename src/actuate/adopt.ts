@@ -1,10 +1,12 @@
 /** From a policy file to the policy in force: params are created or changed, a hold stays, the entry says so. Stage: actuate. */
 
 import type { LoadedPolicy } from '../policy/load.js';
+import { parseByPerson } from '../redis/by-person.js';
 import type { ActuateReply, Authority } from '../redis/calls.js';
 import { effective, settled } from '../redis/effective.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { ParamChange, Params } from '../redis/params.js';
+import { keepSource } from '../redis/sources.js';
 import { inForceAt, readOverrides } from '../redis/subject-override.js';
 import { entryValues, type RedisClient, readParamsAnyhow, write } from './actuator.js';
 import { adoptedParams, createdParams } from './adopted-params.js';
@@ -23,6 +25,10 @@ export interface AdoptOptions {
   prefix?: string | undefined;
   /** Params this process saw last: what missing params are restored to, instead of the policy's own numbers. */
   last?: Params | null;
+  /** The person's own words, kept in the entry. */
+  why?: string | undefined;
+  /** Why what was read is not what the writer was shown; null: go on. Then nothing is written. */
+  moved?: (params: Params | null, nowMs: number) => string | null;
 }
 
 export type AdoptOutcome =
@@ -33,7 +39,7 @@ export type AdoptOutcome =
       sentence: string;
     }
   | { status: 'unchanged' }
-  | { status: 'refused'; reason: 'group'; sentence: string }
+  | { status: 'refused'; reason: 'group' | 'moved'; sentence: string }
   | { status: 'refused'; reason: 'write'; sentence: string; reply: ActuateReply };
 
 /** Where the limiter of a policy lives. */
@@ -62,14 +68,28 @@ export async function adopt(
     };
   }
   const { params, nowUs, unreadable } = await readParamsAnyhow(redis, address);
+  const moved = options.moved?.(params, nowUs / 1000) ?? null;
+  if (moved !== null) return { status: 'refused', reason: 'moved', sentence: moved };
   const outcome =
     params === null
       ? await create(redis, loaded, address, nowUs, options, unreadable?.message)
       : await change(redis, loaded, address, params, nowUs, options);
-  if (outcome.status !== 'refused' && registered === null) {
+  if (outcome.status === 'refused') return outcome;
+  if (registered === null) {
     await redis.hset(fleetKeys(options.prefix).limiters, address.name, group);
   }
+  const { epoch, revision } = outcome.status === 'unchanged' ? params! : outcome;
+  const { actor } = options;
+  const text = loaded.text === undefined ? null : withoutLogins(loaded.text);
+  const meta = { by: actor.name, kind: actor.kind, file: loaded.file, epoch, revision, text };
+  // It stands without: who adopts it the next time, or starts with it, keeps its source.
+  await keepSource(redis, limiterKeys(address), loaded.hash, meta).catch(() => {});
   return outcome;
+}
+
+/** A policy with a login in an address is refused; of a comment, or a helper's text, nobody has looked at it. */
+function withoutLogins(text: string): string {
+  return text.replace(/\/\/[^\s'"`/@]*@/g, '//***@');
 }
 
 async function create(
@@ -103,12 +123,16 @@ async function create(
       refloor: loaded.policy.limiter.coldStart,
       actor: options.actor,
       reason: restored ? 'params_restored' : 'params_created',
-      sentence,
+      sentence: withWhy(sentence, options),
       before: null,
       after: values(change, null),
       policyHash: loaded.hash,
       policy: { hash: loaded.hash, json: loaded.json },
-      detail: { file: loaded.file, ...(unreadable === undefined ? {} : { unreadable }) },
+      detail: {
+        file: loaded.file,
+        ...(unreadable === undefined ? {} : { unreadable }),
+        ...(options.why === undefined ? {} : { why: options.why }),
+      },
     },
     options,
   );
@@ -123,12 +147,19 @@ async function change(
   nowUs: number,
   options: AdoptOptions,
 ): Promise<AdoptOutcome> {
-  if (params.policyHash === loaded.hash) {
+  // A daemon has the file that a person adopted in place of another: from then on files say it again.
+  const agrees = params.policyHash === loaded.hash && agreesNow(params, options);
+  if (params.policyHash === loaded.hash && !agrees) {
     const keys = limiterKeys(address);
     const stored = await redis.mget(keys.policy, keys.policyVersion(loaded.hash));
     if (stored.every((text) => text === loaded.json)) return { status: 'unchanged' };
   }
-  const adopted = adoptedParams(loaded, params, nowUs / 1000);
+  const { actor } = options;
+  const person = actor.kind === 'person' ? actor.name : undefined;
+  const adopted = adoptedParams(loaded, params, nowUs / 1000, person);
+  const sentence = agrees
+    ? `${loaded.file} says what was adopted in its place: policy ${loaded.hash.slice(0, 12)} is the file's again.`
+    : adopted.sentence;
   Object.assign(adopted.change, await saidRules(redis, address, nowUs));
   const now = { ...params, ...settled(params, effective(params, nowUs / 1000)) };
   const reply = await write(
@@ -142,16 +173,29 @@ async function change(
       ...(adopted.goesLower ? { refloor: 'empty' as const } : {}),
       actor: options.actor,
       reason: 'policy_adopted',
-      sentence: adopted.sentence,
+      sentence: withWhy(sentence, options),
       before: entryValues(now),
       after: values(adopted.change, now),
       policyHash: loaded.hash,
       policy: { hash: loaded.hash, json: loaded.json },
-      detail: { file: loaded.file, replaced: params.policyHash },
+      detail: {
+        file: loaded.file,
+        replaced: params.policyHash,
+        ...(options.why === undefined ? {} : { why: options.why }),
+      },
     },
     options,
   );
-  return answer(reply, 'changed', adopted.sentence);
+  return answer(reply, 'changed', sentence);
+}
+
+function agreesNow(params: Params, { actor, last }: AdoptOptions): boolean {
+  const byFile = actor.kind === 'autopilot' && last === undefined;
+  return byFile && parseByPerson(params.byPerson).policy !== undefined;
+}
+
+function withWhy(sentence: string, { why }: AdoptOptions): string {
+  return why === undefined ? sentence : `${sentence} Reason: ${why}`;
 }
 
 /**

@@ -4,10 +4,12 @@ import type { LoadedPolicy } from '../policy/load.js';
 import { paramsFromPolicy } from '../policy/params.js';
 import { profiled, windowsAt } from '../policy/profile.js';
 import type { Policy } from '../policy/schema.js';
+import { byPersonText } from '../redis/by-person.js';
 import { effective, settled } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
 import type { Rollout } from '../redis/rollout.js';
 import { parseWindows, windowsText } from '../redis/windows.js';
+import { numbersInPlace, replacedBy, standsBeside, standsTold } from './person-policy.js';
 import { adoptedRollout } from './person-rollout.js';
 
 const UNTOUCHED: ParamChange = {
@@ -39,6 +41,7 @@ export function createdParams(
     ...paramsFromPolicy(policy),
     policyHash: loaded.hash,
     windows,
+    byPerson: '',
   };
   const short = loaded.hash.slice(0, 12);
   if (last === null || last.policyHash !== loaded.hash) {
@@ -55,6 +58,7 @@ export function createdParams(
     capacity: last.capacity,
     inFlightMax: last.inFlightMax,
     rollout: last.rollout,
+    byPerson: last.byPerson,
   };
   for (const field of NOT_THE_POLICYS) Object.assign(change, { [field]: last[field] });
   // Bounds are those of this moment; whether a scheduled freeze was begun is what was known of it.
@@ -69,16 +73,29 @@ export function createdParams(
 /**
  * Params after another policy is adopted. In `auto` the rate and cap in force stay, clamped to the new bounds;
  * in other modes the policy's numbers are set. A hold stays, lowered only to the new maximum. The breaker's
- * state is not the policy's and stays.
+ * state is not the policy's and stays. What a person promoted or approved stays until the policy says otherwise of
+ * that very field.
  */
 export function adoptedParams(
   loaded: LoadedPolicy,
   params: Params,
   nowMs: number,
+  /** The person who adopts it; absent: a daemon, whose file it is. */
+  person?: string,
 ): { change: ParamChange; sentence: string; goesLower: boolean } {
   const { policy, windows } = atTheMoment(loaded.policy, params.windows, nowMs);
   const { state, rate, inFlightMax } = settled(params, effective(params, nowMs));
-  const change: ParamChange = { ...paramsFromPolicy(policy), policyHash: loaded.hash, windows };
+  const { said, mode } = standsBeside(loaded.policy, params.byPerson);
+  if (person !== undefined) {
+    const replaced = { from: params.policyHash, to: loaded.hash, by: person };
+    const mark = replacedBy(params.byPerson, replaced);
+    if (mark !== undefined) said.policy = mark;
+  }
+  const byPerson = byPersonText(said);
+  const change: ParamChange = {
+    ...paramsFromPolicy(policy),
+    ...{ mode, policyHash: loaded.hash, windows, byPerson },
+  };
   const { openForMs } = change;
   const rollout = adoptedRollout(policy.limiter.rollout as Rollout | undefined, params.rollout);
   change.rollout = rollout.text;
@@ -97,7 +114,7 @@ export function adoptedParams(
     change.inFlightMax = capped(inFlightMax, 0, maxInFlight, change.inFlightMax ?? 0);
     const lowered = change.rate < rate || change.inFlightMax < inFlightMax;
     told = `the hold of ${params.heldBy || 'a person'} stays${lowered ? ', lowered to the new maximum' : ''}`;
-  } else if (policy.mode === 'auto') {
+  } else if (mode === 'auto') {
     // Slow start and a trip lie below the minimum by design: only a closed limiter is lifted to it.
     const closed = state === 'closed';
     change.rate = clamp(rate, closed ? (change.minRate ?? 0) : 0, maxRate);
@@ -109,12 +126,14 @@ export function adoptedParams(
         ? 'rate and cap in force are kept'
         : 'rate and cap in force are kept within the new bounds';
   } else {
+    const profile = parseWindows(windows).profile !== undefined;
+    Object.assign(change, numbersInPlace(policy, said, profile, change));
     told = "the policy's own numbers are set";
   }
   return {
     change,
     goesLower: lowest(change) < lowest(params),
-    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${policy.mode}: ${told}: ${numbers(change)}${rollout.told}${profileOf(windows)}.`,
+    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${mode}: ${told}: ${numbers(change)}${standsTold(said)}${rollout.told}${profileOf(windows)}.`,
   };
 }
 

@@ -14,6 +14,8 @@ export interface LoadedPolicy {
   hash: string;
   /** Canonical JSON, as stored and hashed. */
   json: string;
+  /** The file's text; absent: it does not come from a file. */
+  text?: string;
 }
 
 export interface LoadResult {
@@ -57,6 +59,8 @@ export async function loadPolicies(
 
 async function loadFile(path: string, deadlineMs: number): Promise<LoadResult> {
   const file = shown(path);
+  // Read first: what changes while it is evaluated is read again.
+  const text = textOf(path);
   const reply = await evaluateFile(path, deadlineMs);
   if (reply.kind === 'faults') {
     return { loaded: [], faults: reply.faults.map((fault) => ({ file, ...fault })) };
@@ -71,7 +75,15 @@ async function loadFile(path: string, deadlineMs: number): Promise<LoadResult> {
   }
   const { policy } = result;
   const loaded = { file, policy, hash: policyHash(policy), json: policyJson(policy) };
-  return { loaded: [loaded], faults: [] };
+  return { loaded: [{ ...loaded, ...(text !== null && { text }) }], faults: [] };
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** Absolute paths of the policy files, each once; a folder gives its own files, not those of folders below. */

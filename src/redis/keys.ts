@@ -53,6 +53,8 @@ export interface LimiterKeys {
   /** The heaviest subjects of one minute (of Redis time, since 1970). */
   top(minute: number): string;
   policyVersion(hash: string): string;
+  /** The last policies adopted: their text, by whom, when. */
+  readonly sources: string;
 }
 
 /**
@@ -100,6 +102,7 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
     telemetry: (second) => `${base}:t:${second}`,
     top: (minute) => `${base}:top:${minute}`,
     policyVersion: (hash) => `${base}:policy:${hash}`,
+    sources: `${base}:sources`,
   };
 }
 

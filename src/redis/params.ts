@@ -96,6 +96,8 @@ export interface Params {
   subjectTerms: string;
   /** The profile and the scheduled freeze that hold (`Windows` as JSON); empty: none. */
   windows: string;
+  /** What a person set in place of the policy's (`ByPerson` as JSON), until that becomes another; empty: nothing. */
+  byPerson: string;
 }
 
 export type ParamField = keyof Params;
@@ -112,6 +114,7 @@ const TEXT_FIELDS = new Set<ParamField>([
   'rollout',
   'subjectTerms',
   'windows',
+  'byPerson',
 ]);
 /** Fields that came later: params written before them are read with these. */
 const LATER: Partial<Record<ParamField, string>> = {
@@ -125,6 +128,7 @@ const LATER: Partial<Record<ParamField, string>> = {
   subjectRules: '0',
   subjectTerms: '',
   windows: '',
+  byPerson: '',
 };
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
@@ -179,6 +183,7 @@ export const PARAM_FIELDS = [
   'subjectRules',
   'subjectTerms',
   'windows',
+  'byPerson',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */

@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '683951d150c922dd96917fc3511ed662f70dbfb6',
+  sha: 'b24e98e99d61e1b8678306bc3238f500fbbb393e',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -56,6 +56,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -316,13 +317,15 @@ local FIELDS = {\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells', 'terms', 'rollout',\n\
-  'subjectRules', 'subjectTerms', 'windows', 'keptMs', 'subjectKeptMs',\n\
+  'subjectRules', 'subjectTerms', 'windows', 'byPerson', 'keptMs', 'subjectKeptMs',\n\
 }\n\
 local LATER = {\n\
   onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0, terms = '', rollout = '', subjectRules = 0,\n\
-  subjectTerms = '', windows = '',\n\
+  subjectTerms = '', windows = '', byPerson = '',\n\
 }\n\
-local LONGEST = { subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048, windows = 1024 }\n\
+local LONGEST = {\n\
+  subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048, windows = 1024, byPerson = 2048,\n\
+}\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
   floor = true, subjectFloor = true, fence = true, validUntil = true, keptMs = true, subjectKeptMs = true,\n\
@@ -781,7 +784,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '7b3056940d1b023bf6b130d504964de3e4312afe',
+  sha: '26f29bad5471a68239bf846b010021ac503875c6',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -816,6 +819,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1390,7 +1394,7 @@ export type DrawArgs = [nowUs: ScriptArg, epoch: ScriptArg, ...draw: ScriptArg[]
  */
 export const drawScript: Script<DrawKeys, DrawArgs> = {
   name: 'draw',
-  sha: '8c2bb67e877bede4bb5cb51b0a99642f7e8542a4',
+  sha: '4c7814072957a943c8a8315618e9b8cae2ccc231',
   lua: "-- flyball draw\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1425,6 +1429,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1714,7 +1719,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: '88b7b28a2b11afffae0722dc3f58016f509491e1',
+  sha: '0baab190af3b78d32207840fed8447cc4b3d08e4',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1749,6 +1754,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1988,7 +1994,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '05cb37858ffa979f305068c82b034ae61b4f7a29',
+  sha: '688162187863289d8a57844d2b47c5d2867ab5de',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2023,6 +2029,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2292,7 +2299,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: 'ba0b4bc452f59622266e74655341eea0b866acf4',
+  sha: 'aa0c13043268c430c3159998678858633fa95176',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2327,6 +2334,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2737,7 +2745,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'aafd86c314834f291641e65838350b3d932e66fd',
+  sha: 'ca2bf087796094c98f60e4d59b8b9ee6466598d9',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2772,6 +2780,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3423,7 +3432,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: 'b756011f769913f2af93813761cfa62f0983e05d',
+  sha: 'fc8cc8bab3c400fd08174fc5c73dc4349d4f8b6c',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3458,6 +3467,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3846,7 +3856,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '411552816a675103de865eab58b43dddf1a69b39',
+  sha: '4fdaf0437ac19f217ecd248fd32ed9ff973bdc45',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3881,6 +3891,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4326,7 +4337,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '0360b4d5ccc5fed72e31990a6138d8ec97a27f9d',
+  sha: 'a24791a89448504b20482c9d40a6099ec6ac64c9',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4361,6 +4372,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4887,7 +4899,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: 'b3983d8a252fa2d71e9f808b5b22ba3ec8d1a468',
+  sha: '8e1c55c0c4be59e07602ff6c7fb87cb3b65c7fb3',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4922,6 +4934,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5486,7 +5499,7 @@ export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, .
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: '7a98a83962e8becef6df528e312a8cc25dec37c6',
+  sha: '8cc170b16f6e41d2e40b95d906d4b1db5cf48ec9',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5521,6 +5534,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5720,6 +5734,67 @@ return reply\n\
 ",
 };
 
+/** Keys of `source`, in order. */
+export type SourceKeys = [sources: string];
+/** Arguments of `source`, in order. */
+export type SourceArgs = [hash: ScriptArg, meta: ScriptArg, most: ScriptArg];
+/**
+ * keeps the source of a policy that was adopted, each once, and as many as are asked for; the newest last.
+ * Returns [hash...] of those that fell out. O(most).
+ */
+export const sourceScript: Script<SourceKeys, SourceArgs> = {
+  name: 'source',
+  sha: 'b6ac31cfaaa834a4e9ef3d9938b906d20c558419',
+  lua: "-- flyball source\n\
+local LARGEST = 9007199254740992\n\
+local LEASE_MAX_MS = 315360000000\n\
+local function finite(text)\n\
+  if type(text) ~= 'string' or #text > 32 then return nil end\n\
+  if not string.find(text, '^%-?%d+%.?%d*$')\n\
+    and not string.find(text, '^%-?%d+%.?%d*[eE][%+%-]?%d+$') then\n\
+    return nil\n\
+  end\n\
+  local n = tonumber(text)\n\
+  if not n or n ~= n or n == math.huge or n == -math.huge then return nil end\n\
+  return n\n\
+end\n\
+local function within(text, least, most)\n\
+  local n = finite(text)\n\
+  if n and n >= least and n <= most then return n end\n\
+end\n\
+local function count(text)\n\
+  local n = within(text, 0, LARGEST)\n\
+  if n and n % 1 == 0 then return n end\n\
+end\n\
+local function exact(n)\n\
+  return string.format('%.17g', n)\n\
+end\n\
+local hash, meta, most = ARGV[1], ARGV[2], within(ARGV[3], 1, 1000)\n\
+if hash == '' or not most then\n\
+  return redis.error_reply('FLYBALL_E_CALL_INVALID source wants a hash, and most from 1 to 1000')\n\
+end\n\
+local kind = redis.call('TYPE', KEYS[1])['ok']\n\
+if kind ~= 'stream' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n\
+local kept = redis.call('XRANGE', KEYS[1], '-', '+')\n\
+local function hash_of(entry)\n\
+  for i = 1, #entry[2], 2 do\n\
+    if entry[2][i] == 'hash' then return entry[2][i + 1] end\n\
+  end\n\
+end\n\
+if #kept > 0 and hash_of(kept[#kept]) == hash then return {} end\n\
+redis.call('XADD', KEYS[1], '*', 'hash', hash, 'meta', meta)\n\
+local fell, others = {}, {}\n\
+for i = 1, #kept do\n\
+  if hash_of(kept[i]) == hash then redis.call('XDEL', KEYS[1], kept[i][1]) else others[#others + 1] = kept[i] end\n\
+end\n\
+for i = 1, #others - most + 1 do\n\
+  redis.call('XDEL', KEYS[1], others[i][1])\n\
+  fell[#fell + 1] = hash_of(others[i]) or ''\n\
+end\n\
+return fell\n\
+",
+};
+
 /** Keys of `subjects`, in order. */
 export type SubjectsKeys = [params: string, bucket: string, owed: string, overrides: string, index: string, shared: string, ...subject: string[]];
 /** Arguments of `subjects`, in order. */
@@ -5731,7 +5806,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '5c85d376417ac3124079f6db376dc06f76cbfbe5',
+  sha: '4ca8e4e095f93612ed3790036423053ce18ddcdc',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5766,6 +5841,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -6484,7 +6560,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '0de9fb7a28450c1d449206ad2e9bcf2fc67717fe',
+  sha: '9657c90c7bbf22a471a73a26d9c24cefca7a517d',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6554,6 +6630,7 @@ if not text then\n\
   local TEXT = {\n\
     mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
     algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+    byPerson = true,\n\
   }\n\
   local NEEDED = {\n\
     'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -7014,7 +7091,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '37ae85df809aa96618db9ea6232d5442b1cac9a1',
+  sha: 'aa3462feb733fff9ecbc60dc141eafec83641cce',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7044,6 +7121,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -7666,7 +7744,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: 'adf404d47475129bbb410cc58576ab67520ee99e',
+  sha: '6fafdc2a67e03546835472740ed87c0bae9c69b0',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7701,6 +7779,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
+  byPerson = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\

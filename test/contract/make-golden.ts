@@ -61,6 +61,7 @@ const BASE: Params = {
   subjectRules: 0,
   subjectTerms: '',
   windows: '',
+  byPerson: '',
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };

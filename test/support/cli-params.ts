@@ -45,6 +45,7 @@ export const CREATED = {
   subjectRules: 0,
   subjectTerms: '',
   windows: '',
+  byPerson: '',
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

@@ -48,6 +48,7 @@ export const SEED: ParamChange = {
   subjectRules: 0,
   subjectTerms: '',
   windows: '',
+  byPerson: '',
 };
 
 export interface SeedOptions {
