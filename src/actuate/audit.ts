@@ -10,8 +10,9 @@ import {
   type UnreadableEntry,
 } from './entry.js';
 
+export type { VerifyReport } from './chain-report.js';
 export type { StoredEntry, UnreadableEntry } from './entry.js';
-export { type VerifyOptions, type VerifyReport, verifyAudit } from './verify.js';
+export { type VerifyOptions, verifyAudit } from './verify.js';
 
 export interface ReadEntriesOptions {
   /** Most entries to return. Default 50. */

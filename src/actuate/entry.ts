@@ -51,6 +51,9 @@ export interface EntryBody {
   detail?: Record<string, unknown>;
 }
 
+/** Reason code of the note that a trim leaves; its detail names the last hash that it took away. */
+export const AUDIT_TRIMMED = 'audit_trimmed';
+
 const canonical = configure({ bigint: false, circularValue: Error });
 
 /** Canonical bytes: keys sorted, no spaces, UTF-8; -0 is 0. */
