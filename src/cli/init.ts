@@ -1,110 +1,173 @@
-/** `flyball init`: writes a first policy, in recommend mode, for its author to fill in. Stage: cli. */
+/** `flyball init`: writes a first policy that fits the service it finds, in recommend mode, and says what comes next. Stage: cli. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { assertName } from '../redis/keys.js';
-import { parseCount, parseNumber } from './options.js';
+import { type Chosen, chosenBy, type InitFlags } from './init-choose.js';
+import { measuredFor } from './init-measure.js';
+import { pasteFor } from './init-paste.js';
+import { firstPolicy } from './init-policy.js';
+import { type Fit, sizesOf } from './init-size.js';
+import { FRAMEWORKS, surroundings } from './init-surroundings.js';
+import { parseCount, parseNumber, parseSpan } from './options.js';
 import { type CliIo, UsageError } from './output.js';
+import { shellWord } from './undo.js';
 
-interface InitFlags {
-  dir: string;
-  rate: number;
-  inFlight?: number;
-  dryRun?: boolean;
-}
+const MOST_FIT_MS = 3_600_000;
 
 export function register(program: Command, io: CliIo): void {
   program.addCommand(
     new Command('init')
       .description('Write a first policy that changes nothing: it recommends until you say auto.')
-      .argument('<limiter>', 'name of the limiter, as the service gives it to createLimiter')
+      .argument('[limiter]', 'name of the limiter, as the service gives it to createLimiter')
       .option('--dir <folder>', 'where policies lie', 'policies')
-      .option('--rate <per second>', 'what the service surely bears, fleet-wide', parseNumber, 100)
+      .option('--rate <per second>', 'what the service surely bears, fleet-wide', parseRate)
+      .option('--in-flight <n>', 'most requests under way at once, fleet-wide', parseCount)
+      .addOption(new Option('--framework <name>', 'whose code to print').choices([...FRAMEWORKS]))
+      .option('--database <variable>', 'environment variable with its address, or none')
+      .option('--fit <span>', 'measure so long, 1s … 1h, and size the numbers by it', parseFit)
+      .option('--metrics <url>', 'with --fit: a /metrics page of the service')
       .option(
-        '--in-flight <n>',
-        'most requests under way at once, fleet-wide (default: no cap)',
-        parseCount,
+        '--metric <name>',
+        'histogram of response times on that page, in seconds',
+        'http_request_duration_seconds',
       )
       .option('-n, --dry-run', 'print the policy, write nothing')
+      .option('-y, --yes', 'do not ask: take what was found')
       .addHelpText(
         'before',
-        'Examples:\n  flyball init checkout --rate 100 --in-flight 24\n  flyball init checkout --dry-run\n',
+        `Examples:
+  flyball init                              asks, with what it found as answers
+  flyball init checkout --rate 100 --in-flight 24
+  flyball init checkout --fit 10m           sizes the numbers by what it sees for ten minutes
+  flyball init checkout --fit 10m --metrics http://127.0.0.1:3000/metrics
+  flyball init --yes --dry-run
+`,
       )
-      .action((name: string, flags: InitFlags) => init(io, name, flags)),
+      .action((name: string | undefined, flags: InitFlags) => init(io, name, flags)),
   );
 }
 
-function init(io: CliIo, name: string, { dir, rate, inFlight, dryRun = false }: InitFlags): void {
-  assertName('limiter', name);
-  if (!(rate >= 1 && rate <= 1e5)) {
-    throw new UsageError(`--rate ${rate} is not within 1 … 100000 per second.`);
-  }
-  if (inFlight !== undefined && inFlight > 1e5) {
-    throw new UsageError(`--in-flight ${inFlight} is not within 1 … 100000.`);
-  }
-  const file = join(dir, `${name}.ts`);
-  const text = firstPolicy(name, rate, inFlight);
-  if (existsSync(file)) {
-    throw new UsageError(
-      `${file} exists and is left as it is.`,
-      'Choose another name, or edit that file.',
-    );
-  }
-  if (!dryRun) {
-    mkdirSync(dirname(file), { recursive: true });
-    // `wx`: a file that appeared since is left alone too.
-    writeFileSync(file, text, { flag: 'wx' });
-  }
-  if (io.flags.json) io.json({ file, limiter: name, written: !dryRun, policy: text });
-  else if (dryRun) io.out(text);
-  else {
-    io.out(file);
-    io.say(`Next: flyball check ${file}, then flyball run ${dir}`);
-  }
+function parseRate(text: string): number {
+  const rate = parseNumber(text);
+  if (rate >= 1 && rate <= 1e5) return rate;
+  throw new InvalidArgumentError(`${JSON.stringify(text)} is not within 1 … 100000 per second.`);
 }
 
-/** Written to be read: each number says what it is, and what to do before \`mode: 'auto'\`. */
-export function firstPolicy(name: string, rate: number, inFlight?: number): string {
-  const tidy = (value: number) => Number(value.toPrecision(3));
-  const cap =
-    inFlight === undefined
-      ? '// inFlightMax: 24, // most requests under way at once; give it when the service reports completions'
-      : `inFlightMax: ${inFlight}, // most requests under way at once; the service reports completions`;
-  const capBounds =
-    inFlight === undefined
-      ? ''
-      : `, inFlight: { min: ${Math.min(2, inFlight)}, max: ${inFlight * 4} }`;
-  return `import { adaptive, definePolicy, telemetry, upstreamErrors } from 'flyball';
+function parseFit(text: string): number {
+  const ms = parseSpan(text);
+  if (ms <= MOST_FIT_MS) return ms;
+  throw new InvalidArgumentError(`${JSON.stringify(text)} is more than 1h. Write 10m.`);
+}
 
-export default definePolicy({
-  limiter: {
-    name: '${name}',
-    // Totals over all instances of the service. Start with what it surely bears.
-    rate: ${rate}, // tokens per second; a request takes one unless it says otherwise
-    capacity: ${Math.max(1, tidy(rate * 2))}, // most tokens held: how large a burst may be
-    ${cap}
-  },
-  signals: {
-    p95: telemetry.latency('p95'),
-    errors: telemetry.errorRatio(),
-    upstream: upstreamErrors('SYSTEMERROR'), // failures that the service reports with this code
-    // dbWait: postgres.waiting({ url: env('DATABASE_URL') }), // import postgres and env too
-  },
-  // What should hold. Set it from what users need, not from what is measured today.
-  objective: {
-    p95: { below: '250ms' },
-    errors: { below: '1%' },
-  },
-  control: adaptive(),
-  // The autopilot never leaves these.
-  bounds: { rate: { min: ${tidy(rate / 5)}, max: ${tidy(rate * 4)} }${capBounds} },
-  // More than 100 of those failures in a minute: nothing passes for 5 s, then one probe a second.
-  breaker: { on: 'upstream', above: 100, per: '1m', openFor: '5s', probeRate: 1 },
-  // While Redis is away each process limits on its own, with its part of the rate.
-  onRedisError: 'local',
-  // The numbers above are enforced as they are; what the autopilot would do is only recorded
-  // (flyball audit ${name}). When you agree with it: mode: 'auto'.
-  mode: 'recommend',
-});
-`;
+async function init(io: CliIo, given: string | undefined, flags: InitFlags): Promise<void> {
+  if (given !== undefined) assertName('limiter', given);
+  if (flags.inFlight !== undefined && flags.inFlight > 1e5) {
+    throw new UsageError(`--in-flight ${flags.inFlight} is not within 1 … 100000.`);
+  }
+  if (flags.metrics !== undefined && flags.fit === undefined) {
+    throw new UsageError('--metrics is a page to measure by.', 'Add --fit 10m.');
+  }
+  const around = surroundings(process.cwd(), io.env, io.globals.redis);
+  const chosen = await chosenBy(io, around, given, flags, refuseExisting);
+  refuseExisting(flags.dir, chosen.name);
+  const { redis, fit } = await measuredFor(io, around, chosen, flags);
+  const sizes = sizesOf(fit, chosen);
+  const policy = firstPolicy({ name: chosen.name, sizes, database: chosen.database });
+  const file = fileOf(flags.dir, chosen.name);
+  const paste = pasteFor({
+    ...{ name: chosen.name, framework: chosen.framework, modules: around.modules },
+    ...{
+      rate: sizes.rate.value,
+      capacity: Math.max(1, Number((sizes.rate.value * 2).toPrecision(3))),
+    },
+    inFlightMax: sizes.inFlight?.value ?? null,
+  });
+  const next = nextSteps({ ...{ file, chosen, redis }, dir: flags.dir, packages: around.packages });
+  const written = flags.dryRun !== true;
+  if (written) write(file, policy);
+  if (io.flags.json) {
+    const { framework, database } = chosen;
+    io.json({
+      ...{ file, limiter: chosen.name, written, policy },
+      found: {
+        framework,
+        redis: redis && { url: redis.shown, from: redis.from, answers: redis.answers },
+        database: database && {
+          kind: database.kind,
+          variable: database.variable,
+          from: database.from,
+        },
+      },
+      ...{ fit, paste, next },
+    });
+    return;
+  }
+  tellFit(io, fit);
+  io.out(written ? file : policy);
+  const talk = written ? io.out : io.say;
+  talk(`\n${io.c.dim(`// For the service (${chosen.framework}):`)}\n${paste}`);
+  io.say(
+    ['Next:', ...next.map((step, i) => `  ${i + 1}. ${step.why}\n     ${step.command}`)].join('\n'),
+  );
+}
+
+function fileOf(dir: string, name: string): string {
+  return join(dir, `${name}.ts`);
+}
+
+function refuseExisting(dir: string, name: string): void {
+  const file = fileOf(dir, name);
+  if (!existsSync(file)) return;
+  const mend = 'Choose another name, or edit that file.';
+  throw new UsageError(`${file} exists and is left as it is.`, mend);
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  // `wx`: a file that appeared since is left alone too.
+  writeFileSync(file, text, { flag: 'wx' });
+}
+
+function tellFit(io: CliIo, fit: Fit | null): void {
+  if (fit === null) return;
+  const { requests, seconds, from, missing } = fit;
+  const heard = from.length > 0 ? `, heard from ${from.join(', ')}` : '';
+  io.say(`Measured for ${seconds} s: ${requests} requests${heard}.`);
+  for (const what of missing) io.warn(`not measured: ${what}`);
+  if (requests === 0)
+    io.warn('no request was seen: rate and objectives are guesses. Run init again under load.');
+}
+
+export interface NextStep {
+  why: string;
+  command: string;
+}
+
+interface Situation {
+  file: string;
+  dir: string;
+  chosen: Chosen;
+  redis: { set: string | null } | null;
+  packages: readonly string[];
+}
+
+function nextSteps({ file, dir, chosen, redis, packages }: Situation): NextStep[] {
+  const driver = { postgres: 'pg', mysql: 'mysql2' }[chosen.database?.kind ?? 'postgres'];
+  const wanted = ['flyball', ...(chosen.database === null ? [] : [driver])];
+  const install = wanted.filter((name) => !packages.includes(name));
+  const at = shellWord(file) ?? '<file>';
+  const where = redis?.set ? `FLYBALL_REDIS_URL="${redis.set}" ` : '';
+  return [
+    {
+      why: 'Put the code above into the service.',
+      command:
+        install.length > 0 ? `npm install ${install.join(' ')}` : `npm ls ${wanted.join(' ')}`,
+    },
+    { why: 'Ask each signal of the policy once.', command: `flyball check ${at} --live` },
+    {
+      why: `Start the autopilot: it recommends, and flyball status ${chosen.name} shows what it would do. When you agree, set mode: 'auto'.`,
+      command: `${where}flyball run ${shellWord(dir) ?? '<folder>'}`,
+    },
+  ];
 }

@@ -1,7 +1,7 @@
 /** `flyball run`: the autopilot as a process, from its environment to its exit code. Stage: cli. */
 import { constants } from 'node:os';
 import closeWithGrace from 'close-with-grace';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { readConfig } from '../daemon/config.js';
 import { startDaemon } from '../daemon/daemon.js';
 import { createLog } from '../log.js';
@@ -16,6 +16,7 @@ const CRASHES = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] 
 interface RunFlags {
   policies?: string[];
   once?: boolean;
+  reload?: 'auto' | 'apply';
   embedded: boolean;
 }
 
@@ -25,6 +26,12 @@ export function register(program: Command, io: CliIo): void {
     .description('Run the autopilot: adopt policies, lead limiters, move them within their bounds.')
     .argument('[policies...]', 'policy files or folders (default: FLYBALL_POLICIES, else policies)')
     .option('--policies <paths...>', 'the same, as a flag')
+    .addOption(
+      new Option(
+        '--reload <how>',
+        'adopt changed files at once, or wait for flyball apply',
+      ).choices(['auto', 'apply']),
+    )
     .option('--once', 'one turn of every limiter, then leave')
     .option('--no-embedded', 'never start a private Redis')
     .addHelpText(
@@ -40,6 +47,7 @@ async function run(paths: string[], flags: RunFlags, io: CliIo): Promise<void> {
   const given = [...paths, ...(flags.policies ?? [])];
   const config = readConfig(io.env, {
     ...(given.length > 0 ? { policies: given } : {}),
+    ...(flags.reload === undefined ? {} : { reload: flags.reload }),
     ...(io.globals.redis === undefined ? {} : { redisUrl: io.globals.redis }),
     ...(io.globals.prefix === undefined ? {} : { prefix: io.globals.prefix }),
   });

@@ -1,13 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { register as registerCheck } from '../../src/cli/check.js';
-import { firstPolicy, register as registerInit } from '../../src/cli/init.js';
 import { createIo } from '../../src/cli/output.js';
-import { loadPolicies } from '../../src/policy/load.js';
 
 // Each file is a process; on a busy machine that takes a while.
 vi.setConfig({ testTimeout: 180_000 });
@@ -26,7 +24,6 @@ async function flyball(args: string[], env: NodeJS.ProcessEnv = {}) {
   io.flags.json = args.includes('--json');
   const program = new Command('flyball').exitOverride();
   registerCheck(program, io);
-  registerInit(program, io);
   for (const command of program.commands) command.exitOverride().configureOutput({ writeErr() {} });
   let code: number;
   try {
@@ -140,51 +137,6 @@ test('without paths: FLYBALL_POLICIES', async () => {
 test('a deadline that is no time is a usage error', async () => {
   const { code } = await flyball(['check', dir, '--deadline', '5s']);
   expect(code).not.toBe(0);
-});
-
-test('init writes a policy that is valid and changes nothing, and never overwrites one', async () => {
-  const folder = join(dir, 'new', 'policies');
-  const first = await flyball(['init', 'orders', '--dir', folder, '--rate', '50']);
-  expect(first.code).toBe(0);
-  const file = join(folder, 'orders.ts');
-  expect(first.out.trim()).toBe(file);
-  const { loaded, faults } = await loadPolicies(file);
-  expect(faults).toEqual([]);
-  expect(loaded[0]!.policy).toMatchObject({
-    mode: 'recommend',
-    limiter: { name: 'orders', rate: 50, capacity: 100 },
-    bounds: { rate: { min: 10, max: 200 } },
-  });
-  writeFileSync(file, '// mine');
-  const again = await flyball(['init', 'orders', '--dir', folder]);
-  expect(again.code).toBe(64);
-  expect(again.err).toContain('exists and is left as it is');
-  expect(readFileSync(file, 'utf8')).toBe('// mine');
-});
-
-test.each([1, 3.7, 100, 100_000])('the first policy is valid at a rate of %d', async (rate) => {
-  const path = write(`first-${rate}.ts`, firstPolicy('orders', rate));
-  expect((await loadPolicies(path)).faults).toEqual([]);
-});
-
-test.each([1, 24, 100_000])(
-  'the first policy is valid with a cap of %d, also in auto',
-  async (cap) => {
-    const text = firstPolicy('orders', 100, cap).replace("mode: 'recommend'", "mode: 'auto'");
-    const { loaded, faults } = await loadPolicies(write(`first-cap-${cap}.ts`, text));
-    expect(faults).toEqual([]);
-    expect(loaded[0]!.policy.limiter.inFlightMax).toBe(cap);
-  },
-);
-
-test('init --dry-run prints and writes nothing; a bad name or rate is named', async () => {
-  const folder = join(dir, 'dry');
-  const dry = await flyball(['init', 'orders', '--dir', folder, '--dry-run']);
-  expect(dry.out).toBe(firstPolicy('orders', 100));
-  expect((await flyball(['check', folder])).err).toContain('does not exist');
-  expect(await flyball(['init', 'Or ders'])).toMatchObject({ code: 64, out: '' });
-  const low = await flyball(['init', 'orders', '--rate', '0.5']);
-  expect(low).toMatchObject({ code: 64, out: '', err: expect.stringContaining('1 … 100000') });
 });
 
 test('limiters that add up to more than their downstream leaves: a warning, at exit 0', async () => {
