@@ -1,8 +1,10 @@
 /** What a person set in place of the policy's own, when another policy is adopted: what stands, and what is told of it. Pure. Stage: actuate. */
 import { clamp } from '../decide/bounds.js';
+import { profiled } from '../policy/profile.js';
 import type { Policy } from '../policy/schema.js';
 import { type ByPerson, PERSONAL_NUMBERS, parseByPerson } from '../redis/by-person.js';
-import type { Mode, ParamChange } from '../redis/params.js';
+import type { Mode, ParamChange, Params } from '../redis/params.js';
+import { parseWindows } from '../redis/windows.js';
 
 /** The policy's own numbers, in the words of params. */
 export function policyNumbers({ limiter }: Policy) {
@@ -48,6 +50,16 @@ export function numbersInPlace(
       ? within(inFlightMax.is, bounds.minInFlight, bounds.maxInFlight)
       : own.inFlightMax,
   };
+}
+
+/** What is in force where nothing moves it: no law, no hold, no breaker. */
+export function restingNumbers(
+  policy: Policy,
+  params: Params,
+): { rate: number; capacity: number; inFlightMax: number } {
+  const profile = parseWindows(params.windows).profile?.name;
+  const { said } = standsBeside(policy, params.byPerson);
+  return numbersInPlace(profiled(policy, profile), said, profile !== undefined, params);
 }
 
 /** `; mode auto stays, as ada set it`; empty: nothing stands. */

@@ -1,6 +1,7 @@
 /** Which policy file is adopted when a daemon starts: new ones are, old versions beside a living leader are not. Stage: daemon. */
 import { type RedisClient, readParamsAnyhow } from '../actuate/actuator.js';
 import { adopt, type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
+import { wasReplaced } from '../actuate/person-policy.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { limiterKeys } from '../redis/keys.js';
@@ -12,15 +13,22 @@ export interface StartAdoption {
   owner: string;
   leaseMs: number;
   nowMs: number;
+  /** The daemon's own setting: with `apply` no changed file is adopted, whatever its policy says. */
+  reload: 'auto' | 'apply';
   log: Logger;
+}
+
+/** Does a changed file wait for `flyball apply`? */
+export function waitsForApply(reload: 'auto' | 'apply', { policy }: LoadedPolicy): boolean {
+  return reload === 'apply' || policy.reload === 'apply';
 }
 
 /** A person or another daemon may write between read and write; a start tries this often. */
 const ATTEMPTS = 5;
 
 /**
- * Adopts the file's policy unless it is adopted already, waits for `flyball apply`, or is an earlier version
- * while another daemon leads: then this daemon's files are behind, and it reports drift.
+ * Adopts the file's policy unless it is adopted already, waits for `flyball apply`, is what a person replaced, or is
+ * an earlier version while another daemon leads: then this daemon's files are behind, and it reports drift.
  */
 export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy): Promise<void> {
   const { redis, prefix, owner, leaseMs, nowMs, log } = options;
@@ -30,10 +38,18 @@ export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy)
   for (let attempt = 1; ; attempt++) {
     const { params } = await readParamsAnyhow(redis, address);
     if (params !== null && params.policyHash !== loaded.hash) {
-      if (loaded.policy.reload === 'apply') {
+      if (waitsForApply(options.reload, loaded)) {
         log.warn(
           { event: 'policy_pending', limiter: name, file: loaded.file },
           `${loaded.file} differs from the adopted policy of ${name} and waits for \`flyball apply\`.`,
+        );
+        return;
+      }
+      const by = wasReplaced(params.byPerson, loaded.hash);
+      if (by !== null) {
+        log.warn(
+          { event: 'policy_held', limiter: name, file: loaded.file },
+          `${loaded.file} is what ${by} replaced: it is not adopted again before it changes. \`flyball policy use ${name} --release\` gives the limiter back to it.`,
         );
         return;
       }

@@ -22,6 +22,8 @@ export interface DaemonConfig {
   fleetBudget: FleetBudget;
   /** How often policy files are read again. */
   reloadMs: number;
+  /** `apply`: no changed file is adopted, whatever its policy says; it waits for `flyball apply`. */
+  reload: 'auto' | 'apply';
   /** Time one policy file may take to load. */
   policyDeadlineMs: number;
   /** Longest wait for Redis at start. */
@@ -32,6 +34,8 @@ export interface DaemonConfig {
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+const RELOADS = ['auto', 'apply'] as const;
 
 const whole = (min: number, max: number) =>
   z
@@ -57,6 +61,7 @@ const FIELDS = {
   FLYBALL_FLEET_CHANGES_PER_MINUTE: whole(1, 1_000_000).optional(),
   FLYBALL_FLEET_DOUBLINGS_PER_HOUR: whole(1, 1_000_000).optional(),
   FLYBALL_RELOAD_MS: whole(50, 600_000).default(2000),
+  FLYBALL_RELOAD: z.enum(RELOADS, { error: `is not one of ${RELOADS.join(', ')}` }).default('auto'),
   FLYBALL_POLICY_DEADLINE_MS: whole(100, 600_000).default(10_000),
   FLYBALL_REDIS_WAIT_MS: whole(100, 600_000).default(10_000),
   FLYBALL_HTTP_HOST: z.string().min(1, 'is empty').default('127.0.0.1'),
@@ -109,6 +114,7 @@ export function readConfig(
       doublingsPerHour: e.FLYBALL_FLEET_DOUBLINGS_PER_HOUR,
     },
     reloadMs: e.FLYBALL_RELOAD_MS,
+    reload: e.FLYBALL_RELOAD,
     policyDeadlineMs: e.FLYBALL_POLICY_DEADLINE_MS,
     redisWaitMs: e.FLYBALL_REDIS_WAIT_MS,
     httpHost: e.FLYBALL_HTTP_HOST,

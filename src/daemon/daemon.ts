@@ -12,7 +12,7 @@ import type { LimiterAddress } from '../redis/keys.js';
 import { createApp, type HttpServer, listen } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
 import { createSourcePool } from '../sense/source-pool.js';
-import { adoptAtStart, concernsAll } from './adoption.js';
+import { adoptAtStart, concernsAll, waitsForApply } from './adoption.js';
 import { createAlerts } from './alerts.js';
 import { healthChecks } from './checks.js';
 import type { DaemonConfig } from './config.js';
@@ -127,13 +127,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     limiters.set(address.name, createManagedLimiter({ ...given, ...also, fileState }));
   }
 
+  const waits = (loaded: LoadedPolicy) => waitsForApply(config.reload, loaded);
+
   function stateOfFile(name: string, adoptedHash: string) {
     const file = policies.files.get(name);
     const faults = policies.faults.map(
       ({ file, field, message }) => `${file}: ${field} ${message}`,
     );
     if (file === undefined) return { file: 'none' as const, faults };
-    const differs = file.policy.reload === 'apply' ? ('pending' as const) : ('drift' as const);
+    const differs = waits(file) ? ('pending' as const) : ('drift' as const);
     const state = file.hash === adoptedHash ? ('same' as const) : differs;
     metrics.policyDrift.set({ limiter: name }, state === 'same' ? 0 : 1);
     return { file: state, faults };
@@ -147,12 +149,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     manage,
     unadopted,
     adopt: adoptFile,
+    waits,
     registered: () => registeredLimiters(redis, prefix),
     prefix,
   });
 
   function adoptFile(loaded: LoadedPolicy): Promise<void> {
-    return adoptAtStart({ redis, prefix, owner, leaseMs, nowMs: clock.nowMs(), log }, loaded);
+    const { reload } = config;
+    return adoptAtStart(
+      { redis, prefix, owner, leaseMs, nowMs: clock.nowMs(), reload, log },
+      loaded,
+    );
   }
 
   async function adoptFiles(): Promise<void> {

@@ -22,9 +22,12 @@ export function createHousekeeping(daemon: {
   /** Files whose limiter could not be read or written at the start; what succeeds is taken out. */
   unadopted: Map<string, LoadedPolicy>;
   adopt: (loaded: LoadedPolicy) => Promise<void>;
+  /** Does a changed file wait for `flyball apply`? */
+  waits: (loaded: LoadedPolicy) => boolean;
   registered: () => Promise<LimiterAddress[]>;
 }): Housekeeping {
-  const { everyMs, prefix, log, policies, limiters, manage, unadopted, adopt, registered } = daemon;
+  const { everyMs, prefix, log, policies, limiters, manage, unadopted, adopt, waits, registered } =
+    daemon;
   let timer: NodeJS.Timeout | null = null;
   let stopped = false;
   let failing = false;
@@ -33,9 +36,13 @@ export function createHousekeeping(daemon: {
     for (const loaded of await policies.poll()) {
       const { name } = loaded.policy.limiter;
       unadopted.delete(name);
-      if (loaded.policy.reload === 'auto') {
+      if (!waits(loaded)) {
         manage(policyAddress(loaded.policy, prefix));
         limiters.get(name)?.offer(loaded);
+      } else if (!limiters.has(name)) {
+        // A new limiter has nothing in force to change: as at the start, its file makes it.
+        unadopted.set(name, loaded);
+        manage(policyAddress(loaded.policy, prefix));
       } else {
         log.warn(
           { event: 'policy_pending', limiter: name, file: loaded.file },

@@ -1,7 +1,9 @@
 /** Pin and release: a person's own value, held; and the hand back to the law without a bump. Pure. Stage: actuate. */
+
 import { FlyballError } from '../../errors.js';
 import type { ParamChange, Params } from '../../redis/params.js';
 import type { EntryValues } from '../entry.js';
+import { restingNumbers } from '../person-policy.js';
 import {
   clamp,
   type Facts,
@@ -86,13 +88,7 @@ export function release(): Planner {
       return { kind: 'nothing', sentence: `${limiter} is not pinned.${also}` };
     }
     const own = params.mode === 'auto' ? null : policy;
-    const goal = own
-      ? {
-          rate: own.limiter.rate,
-          capacity: own.limiter.capacity,
-          inFlightMax: own.limiter.inFlightMax ?? 0,
-        }
-      : before;
+    const goal = own ? restingNumbers(own, params) : before;
     const after: EntryValues = {
       ...before,
       rate: clamp(goal.rate, params.minRate, params.maxRate),
