@@ -12,9 +12,9 @@ local function audit_head(key)
   return hash, epoch
 end
 
--- About 10,000 entries are kept; exported ones live longer elsewhere.
+-- A daemon trims the log, with a note of it. Past this, with none alive, the oldest go without.
 local function append(key, kind, epoch, revision, hash, prev, body)
-  return redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 'kind', kind,
+  return redis.call('XADD', key, 'MAXLEN', '~', '100000', '*', 'kind', kind,
     'epoch', string.format('%.0f', epoch), 'revision', string.format('%.0f', revision),
     'hash', hash, 'prev', prev, 'body', body)
 end

@@ -7,6 +7,7 @@ import {
   type Authority,
   GENESIS_HASH,
   type NoteReply,
+  type Trim,
 } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { type ParamChange, type Params, parseParams } from '../redis/params.js';
@@ -139,11 +140,14 @@ export async function write(
   }
 }
 
-/** Writes one `note` entry: a refusal, a recommendation, drift. Retries a moved head, changes nothing else. */
+/**
+ * Writes one `note` entry: a refusal, a recommendation, drift, or a trim, which it carries out. Retries a moved head,
+ * changes nothing else.
+ */
 export async function writeNote(
   redis: RedisClient,
   address: LimiterAddress,
-  request: NoteRequest,
+  { trim, ...request }: NoteRequest & { trim?: Trim },
   options: Pick<WriteOptions, 'nowMs' | 'nowUs'>,
 ): Promise<NoteReply> {
   const keys = limiterKeys(address);
@@ -152,7 +156,8 @@ export async function writeNote(
   for (let attempt = 1; ; attempt++) {
     const entry = sealEntry(head, body);
     const nowUs = options.nowUs === undefined ? {} : { nowUs: options.nowUs };
-    const send = () => note(redis, { keys, entry, ...nowUs });
+    const trims = trim === undefined ? {} : { trim };
+    const send = () => note(redis, { keys, entry, ...trims, ...nowUs });
     const reply = await onceDespiteLoss(
       redis,
       address,
@@ -163,7 +168,7 @@ export async function writeNote(
         streamId,
       }),
     );
-    if (reply.status === 'ok' || attempt >= HEAD_ATTEMPTS) return reply;
+    if (reply.status === 'ok' || reply.reason !== 'head' || attempt >= HEAD_ATTEMPTS) return reply;
     head = reply.head;
   }
 }

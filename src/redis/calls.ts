@@ -220,6 +220,13 @@ export type LeaseReply =
 
 export type NoteReply =
   | { status: 'ok'; streamId: string }
-  | { status: 'refused'; reason: 'head'; head: string };
+  /** `trim`: the entry that was to be trimmed through is not there. */
+  | { status: 'refused'; reason: 'head' | 'trim'; head: string };
+
+/** The newest entry that a trim takes away. */
+export interface Trim {
+  through: string;
+  hash: string;
+}
 
 export const GENESIS_HASH = '0'.repeat(64);

@@ -25,6 +25,8 @@ export interface LimiterKeys {
   readonly inFlight: string;
   readonly slots: string;
   readonly audit: string;
+  /** What the log keeps, and how far each exporter has got. */
+  readonly retention: string;
   readonly lease: string;
   readonly state: string;
   readonly status: string;
@@ -76,6 +78,7 @@ export function limiterKeys(address: LimiterAddress): LimiterKeys {
     inFlight: `${base}:f`,
     slots: `${base}:fs`,
     audit: `${base}:audit`,
+    retention: `${base}:retention`,
     lease: `${base}:lease`,
     state: `${base}:state`,
     status: `${base}:status`,
@@ -119,6 +122,8 @@ export function fleetKeys(prefix = DEFAULT_PREFIX) {
     budget: `${prefix}:budget`,
     /** What alerts have been told, by key of the alert. */
     alerts: `${prefix}:alerts`,
+    /** Who exports audit logs to a folder now. */
+    exporter: (folder: string) => `${prefix}:exporter:${folder}`,
     changes: `${prefix}:changes`,
   } as const;
 }

@@ -193,7 +193,7 @@ export function readNoteReply(raw: unknown): NoteReply {
   const reply = raw as string[];
   if (reply[0] === 'ok') return { status: 'ok', streamId: reply[1] ?? '' };
   if (reply[0] !== 'refused') throw unreadable('note', raw);
-  return { status: 'refused', reason: 'head', head: reply[2] ?? '' };
+  return { status: 'refused', reason: reply[1] === 'trim' ? 'trim' : 'head', head: reply[2] ?? '' };
 }
 
 function unreadable(script: string, raw: unknown): FlyballError {

@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: 'b24e98e99d61e1b8678306bc3238f500fbbb393e',
+  sha: '9adbe2db26c5c342d03fb014317bdea9566e8ceb',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -306,7 +306,7 @@ local function audit_head(key)\n\
   return hash, epoch\n\
 end\n\
 local function append(key, kind, epoch, revision, hash, prev, body)\n\
-  return redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 'kind', kind,\n\
+  return redis.call('XADD', key, 'MAXLEN', '~', '100000', '*', 'kind', kind,\n\
     'epoch', string.format('%.0f', epoch), 'revision', string.format('%.0f', revision),\n\
     'hash', hash, 'prev', prev, 'body', body)\n\
 end\n\
@@ -3366,14 +3366,14 @@ return reply\n\
 /** Keys of `note`, in order. */
 export type NoteKeys = [audit: string, params: string];
 /** Arguments of `note`, in order. */
-export type NoteArgs = [prev: ScriptArg, hash: ScriptArg, body: ScriptArg];
+export type NoteArgs = [prev: ScriptArg, hash: ScriptArg, body: ScriptArg, trim: ScriptArg, trimHash: ScriptArg];
 /**
- * appends a note to the audit log: a refusal, a recommendation, drift. Changes nothing else, needs no lease.
- * Returns ['ok', streamId] or ['refused', 'head', head]. O(1).
+ * appends a note to the audit log: a refusal, a recommendation, drift, a trim, which it carries out too. Changes nothing else, needs no lease.
+ * Returns ['ok', streamId], or ['refused', 'head', head], or ['refused', 'trim', head] when that entry is not there. O(1), and O(entries trimmed).
  */
 export const noteScript: Script<NoteKeys, NoteArgs> = {
   name: 'note',
-  sha: 'b73f4e67c6f132635d75f9d4ddeaf3bab799e83c',
+  sha: '0999319a81cc23171a923311f7cd5ce051da99ce',
   lua: "-- flyball note\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3410,15 +3410,31 @@ local function audit_head(key)\n\
   return hash, epoch\n\
 end\n\
 local function append(key, kind, epoch, revision, hash, prev, body)\n\
-  return redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 'kind', kind,\n\
+  return redis.call('XADD', key, 'MAXLEN', '~', '100000', '*', 'kind', kind,\n\
     'epoch', string.format('%.0f', epoch), 'revision', string.format('%.0f', revision),\n\
     'hash', hash, 'prev', prev, 'body', body)\n\
 end\n\
+local function holds(key, id, wanted)\n\
+  if not string.match(id, '^%d+%-%d+$') then return false end\n\
+  local entry = redis.call('XRANGE', key, id, id)[1]\n\
+  if not entry then return false end\n\
+  for i = 1, #entry[2], 2 do\n\
+    if entry[2][i] == 'hash' then return entry[2][i + 1] == wanted end\n\
+  end\n\
+  return false\n\
+end\n\
 local prev, hash, body = ARGV[1], ARGV[2], ARGV[3]\n\
+local through, through_hash = ARGV[4], ARGV[5]\n\
 local head = audit_head(KEYS[1])\n\
 if prev ~= head then return { 'refused', 'head', head } end\n\
+if through ~= '' and not holds(KEYS[1], through, through_hash) then return { 'refused', 'trim', head } end\n\
 local at = redis.call('HMGET', KEYS[2], 'epoch', 'revision')\n\
-return { 'ok', append(KEYS[1], 'note', count(at[1]) or 0, count(at[2]) or 0, hash, prev, body) }\n\
+local id = append(KEYS[1], 'note', count(at[1]) or 0, count(at[2]) or 0, hash, prev, body)\n\
+if through ~= '' then\n\
+  redis.call('XTRIM', KEYS[1], 'MINID', through)\n\
+  redis.call('XDEL', KEYS[1], through)\n\
+end\n\
+return { 'ok', id }\n\
 ",
 };
 
@@ -3856,7 +3872,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '4fdaf0437ac19f217ecd248fd32ed9ff973bdc45',
+  sha: 'd1b7f620211799fa95c794853d04a18c23bf3cd2',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4130,7 +4146,7 @@ local function audit_head(key)\n\
   return hash, epoch\n\
 end\n\
 local function append(key, kind, epoch, revision, hash, prev, body)\n\
-  return redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 'kind', kind,\n\
+  return redis.call('XADD', key, 'MAXLEN', '~', '100000', '*', 'kind', kind,\n\
     'epoch', string.format('%.0f', epoch), 'revision', string.format('%.0f', revision),\n\
     'hash', hash, 'prev', prev, 'body', body)\n\
 end\n\

@@ -12,6 +12,7 @@ import type {
   SlotsReply,
   TakeCall,
   TakeReply,
+  Trim,
 } from './calls.js';
 import type { LimiterKeys } from './keys.js';
 import {
@@ -198,17 +199,17 @@ export async function lease(redis: RedisClient, call: LeaseCall): Promise<LeaseR
   );
 }
 
-/** Appends a note to the audit log. */
+/** Appends a note to the audit log, and trims the log if the note tells of it. */
 export async function note(
   redis: RedisClient,
-  call: { keys: LimiterKeys; entry: SealedEntry; nowUs?: number },
+  call: { keys: LimiterKeys; entry: SealedEntry; trim?: Trim; nowUs?: number },
 ): Promise<NoteReply> {
-  const { keys, entry } = call;
+  const { keys, entry, trim } = call;
   return readNoteReply(
     await runScript(redis, {
       script: noteScript,
       keys: [keys.audit, keys.params],
-      args: [entry.prev, entry.hash, entry.body],
+      args: [entry.prev, entry.hash, entry.body, trim?.through ?? '', trim?.hash ?? ''],
     }),
   );
 }
