@@ -1,8 +1,6 @@
 /** `flyball top`: who takes most, or who is denied most, over the last minutes. Stage: cli. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { limiterKeys } from '../redis/keys.js';
-import { MINUTE_MS } from '../redis/top-fields.js';
-import { mergeMinutes, type TopSubject, type TopWindow, topOf } from '../report/top-window.js';
+import { readTop, TOP_MINUTES, type TopView } from '../view/top.js';
 import { parseCount } from './options.js';
 import type { CliIo } from './output.js';
 import { findLimiter, type Session, withRedis } from './session.js';
@@ -14,7 +12,7 @@ interface TopFlags {
   limit: number;
 }
 
-const WINDOWS: Readonly<Record<string, number>> = { '1m': 1, '5m': 5, '60m': 60, '1h': 60 };
+const WINDOWS: Readonly<Record<string, number>> = { ...TOP_MINUTES, '1h': 60 };
 const DEFAULT_LIMIT = 20;
 
 export function register(program: Command, io: CliIo): void {
@@ -53,26 +51,17 @@ async function showTop(
   limiter: string,
   flags: TopFlags,
 ): Promise<void> {
-  const keys = limiterKeys(await findLimiter(session, limiter));
-  const [seconds, micros] = await session.redis.time();
-  const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  const last = Math.floor(nowMs / MINUTE_MS);
-  const first = last - flags.over;
-  const pipeline = session.redis.pipeline();
-  for (let minute = first; minute <= last; minute++) pipeline.hgetall(keys.top(minute));
-  const replies = (await pipeline.exec()) ?? [];
-  const failed = replies.find(([error]) => error)?.[0];
-  if (failed) throw failed;
-  const window = mergeMinutes(replies.map(([, hash]) => hash as Record<string, string>));
   const kind = flags.denied ? 'denied' : 'taken';
-  const shown = topOf(window, kind, flags.limit);
-  const { total, error } = window[kind];
-  const sinceMs = first * MINUTE_MS;
+  const view = await readTop(session, await findLimiter(session, limiter), {
+    by: kind,
+    minutes: flags.over,
+    limit: flags.limit,
+  });
   if (io.flags.json) {
-    const { seen, read } = window;
-    io.json({ limiter, by: kind, sinceMs, atMs: nowMs, total, error, seen, read, subjects: shown });
+    io.json({ ...view });
     return;
   }
+  const { atMs: nowMs, sinceMs, total, error, seen, read, subjects: shown } = view;
   const unit = kind === 'taken' ? 'tokens' : 'denials';
   const head = `${clean(limiter)} since ${clockTime(sinceMs)} (${span(nowMs - sinceMs)})`;
   if (shown.length === 0) {
@@ -81,19 +70,13 @@ async function showTop(
     return;
   }
   io.out(`${head}: ${number(total)} ${unit}`);
-  io.out(tableOf(io, shown, window, kind, nowMs - sinceMs));
-  for (const line of caveats(window, kind, unit)) io.say(io.ce.dim(line));
-  if (error === 0 && window.read >= window.seen) io.say(io.ce.dim('All of it was counted.'));
+  io.out(tableOf(io, view));
+  for (const line of caveats(view, unit)) io.say(io.ce.dim(line));
+  if (error === 0 && read >= seen) io.say(io.ce.dim('All of it was counted.'));
 }
 
-function tableOf(
-  io: CliIo,
-  shown: readonly TopSubject[],
-  window: TopWindow,
-  kind: 'taken' | 'denied',
-  overMs: number,
-): string {
-  const { total } = window[kind];
+function tableOf(io: CliIo, { by: kind, total, sinceMs, atMs, subjects: shown }: TopView): string {
+  const overMs = atMs - sinceMs;
   const cell = (value: number | null) => (value === null ? '' : number(rounded(value)));
   const rows = shown.map(({ subject, tokens, denied }) => {
     const count = (kind === 'taken' ? tokens : denied) ?? 0;
@@ -110,8 +93,7 @@ function tableOf(
 }
 
 /** What of the numbers is not exact. */
-function caveats({ seen, read, ...window }: TopWindow, kind: 'taken' | 'denied', unit: string) {
-  const { error, total } = window[kind];
+function caveats({ seen, read, error, total }: TopView, unit: string): string[] {
   const lines: string[] = [];
   if (error > 0) {
     const share = number((100 * error) / total);

@@ -22,6 +22,12 @@ export interface LocalBucket {
   giveBack(subject: string | null, cost: number): void;
 }
 
+/** As much of what is in force as it is decided by. */
+export type LocalView = Pick<
+  InForceView,
+  'mode' | 'unknown' | 'processes' | 'fallback' | 'openAt' | 'openForMs'
+>;
+
 interface Bucket {
   tokens: number;
   atMs: number;
@@ -32,7 +38,7 @@ interface Bucket {
  * then lets its part of one request a second through. Priorities are not told apart here: reserves are kept
  * in Redis.
  */
-export function createLocalBucket(view: InForceView): LocalBucket {
+export function createLocalBucket(view: LocalView): LocalBucket {
   const total: Bucket = { tokens: Number.POSITIVE_INFINITY, atMs: 0 };
   const subjects = new Map<string, Bucket>();
 

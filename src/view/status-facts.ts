@@ -5,12 +5,13 @@ import { readPolicy } from '../actuate/verbs/apply.js';
 import type { Policy } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
+import type { RedisClient } from '../redis/run-script.js';
 import type { LimiterStatus } from '../report/status.js';
 import type { Session } from './limiters.js';
 import { liveProcesses, sumSeconds, type Traffic } from './traffic.js';
 
 /** Seconds of telemetry that say what binds now; the running second is not whole and is left out. */
-const TRAFFIC_SECONDS = 5;
+export const TRAFFIC_SECONDS = 5;
 
 export interface StatusFacts {
   address: LimiterAddress;
@@ -34,17 +35,15 @@ export async function readStatusFacts(
   const { params, nowUs } = await readParams(redis, address);
   const second = Math.floor(nowUs / 1_000_000);
   const seconds = Array.from({ length: TRAFFIC_SECONDS }, (_, i) => second - 1 - i);
-  const [policy, [lease = null, statusText = null], shares, page, ...telemetry] = await Promise.all(
-    [
+  const [policy, [lease = null, statusText = null], shares, newest, ...telemetry] =
+    await Promise.all([
       readPolicy(redis, address),
       // MGET: a key of another type reads as none.
       redis.mget(keys.lease, keys.status),
       redis.hgetall(keys.inFlight),
-      // Without its log a limiter is still to be looked at.
-      readEntries(redis, address, { limit: 1, kind: 'change' }).catch(() => ({ entries: [] })),
+      readNewestChange(redis, address),
       ...seconds.map((s) => redis.hgetall(keys.telemetry(s))),
-    ],
-  );
+    ]);
   return {
     address,
     params,
@@ -52,13 +51,23 @@ export async function readStatusFacts(
     policy,
     // `owner:token`; the token is of no use to a person.
     owner: lease === null ? null : lease.replace(/:\d+$/, ''),
-    status: parseRecord(statusText),
+    status: parseStatus(statusText),
     traffic: { ...sumSeconds(telemetry, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) },
-    newest: page.entries[0] ?? null,
+    newest,
   };
 }
 
-function parseRecord(text: string | null): Partial<LimiterStatus> | null {
+/** Without its log a limiter is still to be looked at. */
+export async function readNewestChange(
+  redis: RedisClient,
+  address: LimiterAddress,
+): Promise<StoredEntry | null> {
+  const newest = await readEntries(redis, address, { limit: 1, kind: 'change' }).catch(() => null);
+  return newest?.entries[0] ?? null;
+}
+
+/** What a daemon wrote of its last tick, as far as it is an object at all. */
+export function parseStatus(text: string | null): Partial<LimiterStatus> | null {
   if (text === null) return null;
   try {
     const value: unknown = JSON.parse(text);
