@@ -40,7 +40,7 @@ export function episodesOf(
   lane: Lane = 'in_force',
 ): Episode[] {
   const inLane = [...entries].filter((entry) => laneOf(entry) === lane).sort(inStreamOrder);
-  return stretches(inLane, lane).map((stretch, i) =>
+  return stretches(inLane).map((stretch, i) =>
     episode(stretch, lane, { ...options, cut: i === 0 && options.cut === true }),
   );
 }
@@ -75,9 +75,14 @@ export function moves({ kind, body }: EpisodeEntry): boolean {
   return VALUES.some((name) => before[name] !== after[name]) || reserve(before) !== reserve(after);
 }
 
-/** Nothing is steady while a breaker is not closed: time alone goes on. */
-export function isSettled({ body }: EpisodeEntry): boolean {
-  return body.after === null || body.after.state === 'closed';
+/** Nothing is steady while a breaker is not closed, however long no entry comes: was it closed before this one? */
+export function wasSettled({ kind, body }: EpisodeEntry): boolean {
+  return kind === 'note' || body.before === null || body.before.state === 'closed';
+}
+
+/** Two neighbours of a lane between which no episode can reach. */
+export function isApart(older: { id: string }, newer: EpisodeEntry): boolean {
+  return storedMs(newer) - storedMs(older) >= STEADY_MS && wasSettled(newer);
 }
 
 const VALUES = ['mode', 'state', 'rate', 'capacity', 'inFlightMax'] as const;
@@ -94,12 +99,12 @@ interface Stretch {
 }
 
 /** Oldest first → each entry in one stretch, in order. */
-function stretches(entries: readonly EpisodeEntry[], lane: Lane): Stretch[] {
+function stretches(entries: readonly EpisodeEntry[]): Stretch[] {
   const all: Stretch[] = [];
   for (const entry of entries) {
     const running = all.at(-1);
     const moved = moves(entry);
-    if (running === undefined || !belongs(running, entry, moved, lane)) {
+    if (running === undefined || !belongs(running, entry, moved)) {
       all.push({ moved, entries: [entry], last: entry });
       continue;
     }
@@ -109,10 +114,9 @@ function stretches(entries: readonly EpisodeEntry[], lane: Lane): Stretch[] {
   return all;
 }
 
-function belongs(running: Stretch, entry: EpisodeEntry, moved: boolean, lane: Lane): boolean {
-  const soon = storedMs(entry) - storedMs(running.last) < STEADY_MS;
-  if (!running.moved) return !moved && soon;
-  return soon || (lane === 'in_force' && !isSettled(running.last));
+function belongs(running: Stretch, entry: EpisodeEntry, moved: boolean): boolean {
+  const apart = isApart(running.last, entry);
+  return running.moved ? !apart : !moved && !apart;
 }
 
 function episode(stretch: Stretch, lane: Lane, options: EpisodesOptions): Episode {
@@ -122,11 +126,11 @@ function episode(stretch: Stretch, lane: Lane, options: EpisodesOptions): Episod
   const end = entries.at(-1)!;
   const fromMs = storedMs(first);
   const toMs = storedMs(last);
-  const settled = lane === 'would_be' || isSettled(last);
+  const { after } = last.body;
+  const closed = lane === 'would_be' || after === null || after.state === 'closed';
   // A created limiter has none.
   const { before } = first.body;
-  const open =
-    moved && (nowMs - toMs < STEADY_MS || (!settled && nowMs < Number.POSITIVE_INFINITY));
+  const open = moved && Number.isFinite(nowMs) && (nowMs - toMs < STEADY_MS || !closed);
   const untilMs = open ? nowMs : toMs;
   const told = {
     id: first.id,
@@ -139,7 +143,7 @@ function episode(stretch: Stretch, lane: Lane, options: EpisodesOptions): Episod
     changes: entries.length,
     before,
     farthest: before === null ? null : farthest(before, entries),
-    after: last.body.after,
+    after,
     cause: causeOf(entries.filter((entry) => !moved || moves(entry))),
     ...breakerOf(entries, untilMs),
     persons: actsOf(entries),
