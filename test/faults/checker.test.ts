@@ -62,6 +62,7 @@ function limiterOf(entries: StoredEntry[], more: Partial<LimiterRecord> = {}): L
     name: MOVED,
     segments: [{ entries, unreadable: [] }],
     leases: [{ atMs: T0 - 100, owner: 'a:1:x', token: 7 }],
+    looks: [],
     policies: new Map([[limiterKeys({ name: MOVED }).policyVersion(HASH), policyJson(policy)]]),
     allowedPolicies: new Set([HASH]),
     end: {
@@ -87,6 +88,11 @@ function line(atMs: number, counts: Record<string, number>, more: object = {}): 
     ...{ service: 's', limiter: MOVED, fromMs: T0 + atMs, atMs: T0 + atMs + 100, maxMs: 2 },
     ...{ lagMs: 0, inFlight: 0, processes: 2, counts, ...more },
   };
+}
+
+/** At `atMs` Redis gave so many tokens, and it was heard at once. */
+function given(atMs: number, tokens: number, drawn = 0): NonNullable<ServiceLine['given']>[number] {
+  return [(T0 + atMs) * 1000, tokens, 60, drawn, T0 + atMs];
 }
 
 const ADMITTED = '1|1|ok|redis|1|1|closed';
@@ -212,22 +218,53 @@ test('I4: a raise on what is stale or missing, a trip on nothing fresh', async (
   await breaks(recordOf(limiterOf(chain([{}, trip]))), 'I4', /no level's signal is fresh/);
 });
 
-test('I5: more than capacity + ∫ rate, by Redis and by one process alone; losses and their limit', async () => {
+test('I5: more than capacity + ∫ rate, to the token, by Redis and by one process alone; losses and their limit', async () => {
   const entries = chain([{}]);
   const of = (lines: ServiceLine[], more: Partial<RunRecord> = {}) =>
     recordOf(limiterOf(entries, { lines }), more);
-  await holds(of([line(100, { [ADMITTED]: 30 }), line(200, { [ADMITTED]: 6 })]), 'I5');
-  const two = [line(100, { [ADMITTED]: 30 }), line(200, { [ADMITTED]: 30 })];
-  await breaks(of(two), 'I5', /60 admitted .* at most 5\d/);
-  // After a loss the bucket may be full once more, not twice.
-  const loss = { name: 'all flushed', fromMs: T0 + 150, toMs: T0 + 160, loses: true };
-  await holds(of(two, { faults: [loss] }), 'I5');
-  const three = [...two, line(300, { [ADMITTED]: 40 })];
-  await breaks(of(three, { faults: [loss] }), 'I5', /100 admitted .* 1 losses/);
+  const gave = (...rows: [number, number][]) =>
+    rows.map(([atMs, n]) => line(atMs - 50, { [ADMITTED]: n }, { given: [given(atMs, n)] }));
+  // 6 tokens in 100 ms at 60/s, and the one that rounding may be.
+  await holds(of(gave([100, 30], [200, 6])), 'I5');
+  await holds(of(gave([100, 30], [200, 7])), 'I5');
+  await breaks(of(gave([100, 30], [200, 8])), 'I5', /38 given .* at most 36\.\d .* 0 losses/);
+  // It is never fuller than full: what was not used before is gone.
+  await breaks(of(gave([100, 10], [900, 30], [950, 6])), 'I5', /36 given .* at most 33/);
+  // What came back is there again.
+  const block = '1|1|ok|block|1|1|closed';
+  const returned = { given: [given(100, 30, 1), given(150, -10, 1), given(160, 12, 1)] };
+  await holds(of([line(90, { [block]: 32 }, returned)]), 'I5');
+  const kept = { given: [given(100, 30, 1), given(160, 12, 1)] };
+  await breaks(of([line(90, { [block]: 32 }, kept)]), 'I5', /42 given/);
+  // After a loss the bucket may be full once more, not twice, and not before it.
+  const loss = { name: 'all flushed', fromMs: T0 + 1150, toMs: T0 + 1160, loses: true };
+  await holds(of(gave([1100, 30], [1200, 30]), { faults: [loss] }), 'I5');
+  const thrice = gave([1100, 30], [1200, 30], [1250, 30]);
+  await breaks(of(thrice, { faults: [loss] }), 'I5', /90 given .* 1 losses/);
+  await breaks(of(gave([100, 30], [200, 30]), { faults: [loss] }), 'I5', /60 given .* 0 losses/);
+  // A rate that came into force before its entry got its id.
+  const raised = chain([{}, { atMs: 1000, after: { rate: 120 } }]);
+  const early = { epoch: 1, revision: 2, changedAtUs: (T0 + 900) * 1000, gliding: false };
+  const lines = gave([900, 30], [1000, 12]);
+  await breaks(recordOf(limiterOf(raised, { lines })), 'I5', /42 given/);
+  const looks = [{ atMs: T0 + 1010, ...early }];
+  await holds(recordOf(limiterOf(raised, { lines, looks })), 'I5');
   // One of two holds 60 % of the capacity by itself.
   const alone = '1|1|ok|local|1|1|closed';
   await holds(of([line(100, { [alone]: 20 })]), 'I5');
   await breaks(of([line(100, { [alone]: 30 })]), 'I5', /s admitted 30 by itself .* one of 2/);
+});
+
+test('I5: a service that admits what Redis did not give it, or from a block that is too old', async () => {
+  const of = (lines: ServiceLine[]) => recordOf(limiterOf(chain([{}]), { lines }));
+  const told = line(100, { [ADMITTED]: 5 }, { given: [given(120, 5)] });
+  await holds(of([told]), 'I5');
+  await breaks(of([told, line(200, { [ADMITTED]: 2 })]), 'I5', /admitted 2 more than Redis gave/);
+  const block = '1|1|ok|block|1|1|closed';
+  const drawn = line(100, {}, { given: [given(120, 8, 1)] });
+  await holds(of([drawn, line(200, { [block]: 8 })]), 'I5');
+  await breaks(of([drawn, line(200, { [block]: 9 })]), 'I5', /9 from blocks .* of 8 drawn/);
+  await breaks(of([drawn, line(500, { [block]: 3 })]), 'I5', /3 from blocks .* of 0 drawn/);
 });
 
 test('I6: what passes while open, and a burst after it', async () => {
@@ -236,9 +273,11 @@ test('I6: what passes while open, and a burst after it', async () => {
   const entries = chain([{}, trip, { ...probing, atMs: 2000 }]);
   const of = (lines: ServiceLine[]) => recordOf(limiterOf(entries, { lines }));
   const open = line(1200, { '0|0|breaker_open|redis|1|2|open': 20 });
-  await holds(of([open, line(2100, { [ADMITTED]: 6 })]), 'I6');
-  await breaks(of([line(1200, { [ADMITTED]: 1 })]), 'I6', /admitted 1 .* open since/);
-  await breaks(of([open, line(2100, { [ADMITTED]: 30 })]), 'I6', /30 admitted .* after a trip/);
+  const passed = (atMs: number, n: number) => line(atMs, {}, { given: [given(atMs, n)] });
+  // Of the trip's own millisecond nobody knows which was first.
+  await holds(of([passed(1000, 3), open, passed(2150, 6)]), 'I6');
+  await breaks(of([passed(1200, 1)]), 'I6', /1 given .* open since/);
+  await breaks(of([open, passed(2100, 30)]), 'I6', /30 given .* after a trip/);
   const limiter = limiterOf(chain([{}]));
   limiter.end = {
     params: { ...PARAMS, epoch: 1, revision: 1, openUntil: -1 },

@@ -1,8 +1,7 @@
 /** After any faults: do the invariants I1–I13 hold, by the audit log, Redis's state and the services' own logs? */
 import { allEntries, type LimiterRecord, type RunRecord } from '../support/fault-record.js';
+import { checkBreaker, checkBuckets } from './fault-buckets.js';
 import {
-  checkBreaker,
-  checkBuckets,
   checkDeadlines,
   checkLocal,
   checkRevisions,

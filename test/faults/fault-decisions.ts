@@ -1,19 +1,13 @@
-/** What services' own logs must show after any faults: buckets, the breaker, deadlines, shadow. */
-import { boundsOf } from '../../src/decide/bounds.js';
+/** What services' own logs must show after any faults: buckets of one process, deadlines, revisions, shadow. */
 import { isOlder } from '../../src/redis/write-order.js';
 import {
   allEntries,
-  type FaultSpan,
   type LimiterRecord,
   type RunRecord,
   type ServiceLine,
-  storedMs,
 } from '../support/fault-record.js';
 import type { Checked } from './checker.js';
-import { policiesOf } from './fault-entries.js';
 
-/** A block that was drawn before a change is used no longer than this. */
-const BLOCK_MS = 250;
 /** Between Redis's decision and its line in a log, beside what the process itself measured. */
 const LOGGED_MS = 20;
 
@@ -38,139 +32,11 @@ export function countsOf(line: ServiceLine): Count[] {
   });
 }
 
-/** Those that Redis admitted, by its buckets; `block` from tokens that it gave. */
-export const BY_REDIS = new Set(['redis', 'block', 'unmanaged']);
-
-export function admitted(lines: readonly ServiceLine[], sources: ReadonlySet<string>) {
-  return lines
-    .map((line) => ({
-      fromMs: line.fromMs - line.maxMs - LOGGED_MS,
-      toMs: line.atMs,
-      n: countsOf(line).reduce((sum, c) => sum + (c.allowed && sources.has(c.source) ? c.n : 0), 0),
-    }))
-    .filter(({ n }) => n > 0)
-    .sort((a, b) => a.fromMs - b.fromMs);
-}
-
-/** The highest rate and capacity that can have been in force, as steps in time. */
-export interface Ceiling {
-  rateAt(ms: number): number;
-  capacity: number;
-  /** From here on Redis knew less than before: at most one capacity comes anew. */
-  resets: number[];
-  /** ∫ of the highest rate from one moment to another, in tokens. */
-  paid(fromMs: number, toMs: number): number;
-}
-
-const STEP_MS = 10;
-
-export function ceilingOf(
-  limiter: LimiterRecord,
-  faults: readonly FaultSpan[],
-  own: { rate: number; capacity: number },
-): Ceiling {
-  const policyOf = policiesOf(limiter);
-  const changes = allEntries(limiter).filter(({ kind, body }) => kind === 'change' && body.after);
-  let capacity = own.capacity;
-  let highest = own.rate;
-  const steps = changes.map((entry) => {
-    const { after, policyHash } = entry.body;
-    const policy = policyOf(policyHash);
-    capacity = Math.max(capacity, after!.capacity);
-    highest = Math.max(highest, after!.rate);
-    const safe = policy?.whenLost.rate ?? policy?.limiter.rate ?? after!.rate;
-    const stopped = after!.state === 'open' || after!.state === 'half-open';
-    const probe = policy === null ? after!.rate : boundsOf(policy).probeRate;
-    return { atMs: storedMs(entry), rate: stopped ? probe : after!.rate, safe };
-  });
-  const lossy = faults
-    .filter(({ loses }) => loses)
-    .map(({ fromMs, toMs }) => {
-      // Until a daemon has written again nobody knows what was in force.
-      const end = toMs ?? Number.POSITIVE_INFINITY;
-      const mended = steps.find(({ atMs }) => atMs > end)?.atMs ?? Number.POSITIVE_INFINITY;
-      return { fromMs, toMs: mended };
-    });
-  const unled = gaps(limiter);
-  const rateAt = (ms: number): number => {
-    if (lossy.some(({ fromMs, toMs }) => ms >= fromMs && ms <= toMs)) return highest;
-    const step = steps.findLast(({ atMs }) => atMs <= ms);
-    if (step === undefined) return highest;
-    const gliding = unled.some(({ fromMs, toMs }) => ms >= fromMs && ms <= toMs);
-    return gliding ? Math.max(step.rate, step.safe) : step.rate;
-  };
-  return {
-    rateAt,
-    capacity,
-    resets: lossy.map(({ fromMs }) => fromMs),
-    paid(fromMs, toMs) {
-      let sum = 0;
-      for (let ms = fromMs; ms < toMs; ms += STEP_MS) {
-        // Both ends of a step: entries carry whole milliseconds.
-        const rate = Math.max(rateAt(ms - 1), rateAt(ms + STEP_MS));
-        sum += (rate * Math.min(STEP_MS, toMs - ms)) / 1000;
-      }
-      return sum;
-    },
-  };
-}
-
-/** When nobody held the lease for long enough that the limits may have begun to glide. */
-function gaps({ leases }: LimiterRecord): { fromMs: number; toMs: number }[] {
-  const found: { fromMs: number; toMs: number }[] = [];
-  let since: number | null = null;
-  for (const { owner, atMs } of leases) {
-    if (owner !== null) {
-      if (since !== null) found.push({ fromMs: since, toMs: atMs + 500 });
-      since = null;
-    } else since ??= atMs;
-  }
-  if (since !== null) found.push({ fromMs: since, toMs: Number.POSITIVE_INFINITY });
-  return found;
-}
-
-/** I5: in no time more than capacity + ∫ rate was admitted, by Redis's buckets and by each process's own. */
-export function checkBuckets(limiter: LimiterRecord, record: RunRecord): Checked {
-  const ceiling = ceilingOf(limiter, record.faults, record.own);
-  const violations: string[] = [];
-  const rows = admitted(limiter.lines, BY_REDIS);
-  const drawn = limiter.lines.some((line) =>
-    countsOf(line).some(({ source }) => source === 'block'),
-  );
-  // A line tells what was heard: Redis may have decided up to a deadline before, and a block's draw earlier still.
-  const earlier = record.deadlineMs + (drawn ? BLOCK_MS : 0);
-  let checked = 0;
-  for (const [i, first] of rows.entries()) {
-    let n = 0;
-    let toMs = first.toMs;
-    let paid = ceiling.paid(first.fromMs - earlier, toMs);
-    for (const row of rows.slice(i)) {
-      if (row.toMs > toMs) {
-        paid += ceiling.paid(toMs, row.toMs);
-        toMs = row.toMs;
-      }
-      n += row.n;
-      checked += 1;
-      const again = ceiling.resets.filter((ms) => ms >= first.fromMs - 200 && ms <= toMs).length;
-      // What blocks held at the beginning passes beyond it, at most the capacity.
-      const most = ceiling.capacity * (1 + again + (drawn ? 1 : 0)) + paid + 1;
-      if (n <= most) continue;
-      violations.push(
-        `${n} admitted from ${iso(first.fromMs)} to ${iso(toMs)}, at most ${most.toFixed(1)} (capacity ${ceiling.capacity}, paid ${paid.toFixed(1)}, ${again} losses)`,
-      );
-      break;
-    }
-  }
-  return { checked, violations: violations.slice(0, 3) };
-}
-
-/** The same of what one process decides by itself: its part, and a fifth more. */
+/** I5, of what one process decides by itself: its part, and a fifth more. */
 export function checkLocal(limiter: LimiterRecord, record: RunRecord): Checked {
-  const { capacity } = ceilingOf(limiter, record.faults, record.own);
-  const highest = Math.max(
-    record.own.rate,
-    ...allEntries(limiter).map(({ body }) => body.after?.rate ?? 0),
-  );
+  const set = allEntries(limiter).flatMap(({ body }) => body.after ?? []);
+  const capacity = Math.max(record.own.capacity, ...set.map((each) => each.capacity));
+  const highest = Math.max(record.own.rate, ...set.map(({ rate }) => rate));
   const violations: string[] = [];
   let checked = 0;
   for (const [service, lines] of byService(limiter)) {
@@ -201,94 +67,6 @@ export function checkLocal(limiter: LimiterRecord, record: RunRecord): Checked {
     }
   }
   return { checked, violations: violations.slice(0, 3) };
-}
-
-export interface OpenSpan {
-  fromMs: number;
-  /** The next entry, or the end of the open time if that comes first. */
-  toMs: number;
-  openForMs: number;
-  reason: string;
-}
-
-/** From each trip to the end of its open time. */
-export function openSpans(limiter: LimiterRecord): OpenSpan[] {
-  const policyOf = policiesOf(limiter);
-  const changes = limiter.segments.flatMap(({ entries }) =>
-    entries.filter(({ kind, body }) => kind === 'change' && body.after !== null),
-  );
-  const spans = new Map<string, OpenSpan>();
-  for (const [i, entry] of changes.entries()) {
-    const { before, after, reason, policyHash, actor } = entry.body;
-    const openFor = policyOf(policyHash)?.breaker?.openFor;
-    if (after!.state !== 'open' || before?.state === 'open' || openFor === undefined) continue;
-    if (actor.kind === 'person') continue;
-    const next = changes.slice(i + 1).find(({ body }) => body.after!.state !== 'open');
-    const fromMs = storedMs(entry);
-    const toMs = Math.min(fromMs + openFor, next ? storedMs(next) : Number.POSITIVE_INFINITY);
-    spans.set(entry.hash, { fromMs, toMs, openForMs: openFor, reason });
-  }
-  return [...spans.values()];
-}
-
-/** I6: open admits nothing; what follows begins with empty buckets; it ends closed, probing, or open for a time. */
-export function checkBreaker(limiter: LimiterRecord, record: RunRecord): Checked {
-  const violations: string[] = [];
-  const spans = openSpans(limiter).filter(
-    ({ fromMs, toMs }) => !record.faults.some((f) => f.loses && meets(f, fromMs - 1000, toMs)),
-  );
-  const ceiling = ceilingOf(limiter, record.faults, record.own);
-  let checked = 0;
-  const lines = [...limiter.lines].sort((a, b) => a.atMs - b.atMs);
-  for (const span of spans) {
-    for (const line of lines) {
-      const drawn = countsOf(line).some(({ source }) => source === 'block') ? BLOCK_MS : 0;
-      const fromMs = line.fromMs - line.maxMs - LOGGED_MS;
-      if (fromMs < span.fromMs + drawn || line.atMs > span.toMs) continue;
-      checked += 1;
-      const n = countOf(line);
-      if (n > 0) {
-        violations.push(
-          `${line.service} admitted ${n} from ${iso(line.fromMs)} to ${iso(line.atMs)}, open since ${iso(span.fromMs)}`,
-        );
-      }
-    }
-    // From the end of the open time on, everything that passes has been paid for since.
-    const endMs = span.toMs + 2_000;
-    if (record.faults.some((fault) => fault.loses && meets(fault, span.toMs, endMs))) continue;
-    let n = 0;
-    for (const line of lines) {
-      if (line.fromMs - line.maxMs - LOGGED_MS < span.toMs || line.atMs > endMs) continue;
-      n += countOf(line);
-      checked += 1;
-      const most = 1 + ceiling.paid(span.toMs, line.atMs) + 1;
-      if (n <= most) continue;
-      violations.push(
-        `${n} admitted from ${iso(span.toMs)} to ${iso(line.atMs)}, after a trip at ${iso(span.fromMs)}: at most ${most.toFixed(1)} was paid`,
-      );
-      break;
-    }
-  }
-  const end = limiter.end;
-  if (end !== null) {
-    checked += 1;
-    const { state, openUntil } = end.params;
-    if (end.effective.state === 'open' && openUntil === -1) {
-      violations.push(`it ends ${state} until a person ends it, though none opened it`);
-    }
-  }
-  return { checked, violations: violations.slice(0, 5) };
-}
-
-function countOf(line: ServiceLine): number {
-  return countsOf(line).reduce(
-    (sum, c) => sum + (c.allowed && BY_REDIS.has(c.source) ? c.n : 0),
-    0,
-  );
-}
-
-function meets({ fromMs, toMs }: FaultSpan, from: number, to: number): boolean {
-  return fromMs <= to && (toMs ?? Number.POSITIVE_INFINITY) >= from;
 }
 
 /** I8: each decision within its deadline, as late as the process's own loop was; by the source that the policy names. */

@@ -6,7 +6,8 @@ import {
   type RunRecord,
   storedMs,
 } from '../support/fault-record.js';
-import { admitted, BY_REDIS, ceilingOf, openSpans } from './fault-decisions.js';
+import { ceilingOf, givenTo, openSpans } from './fault-buckets.js';
+import { countsOf } from './fault-decisions.js';
 
 export const FIGURES = {
   tripMs: 'time to trip: from the first failure of the upstream to the entry of the trip',
@@ -37,12 +38,17 @@ export function figuresOf(record: RunRecord): Figures {
     if (record.faults.some((fault) => fault.loses && meets(fault, { ...fault, fromMs, toMs }))) {
       continue;
     }
-    const rows = admitted(limiter.lines, BY_REDIS);
-    const n = rows.reduce(
-      (sum, row) => sum + (row.fromMs >= fromMs && row.toMs <= toMs ? row.n : 0),
+    const given = givenTo(limiter.lines).reduce(
+      (sum, { atMs, tokens, drawn }) =>
+        sum + (!drawn && atMs > fromMs + 1 && atMs < toMs - 1 ? tokens : 0),
       0,
     );
-    figures.whileOpen.push(n);
+    // What had been drawn before: whole lines of the log within the time.
+    const drawn = limiter.lines
+      .filter((line) => line.fromMs >= fromMs && line.atMs <= toMs)
+      .flatMap(countsOf)
+      .reduce((sum, { allowed, source, n }) => sum + (allowed && source === 'block' ? n : 0), 0);
+    figures.whileOpen.push(given + drawn);
   }
   return figures;
 }
@@ -88,16 +94,16 @@ function addExtra(
   // By the rates that the entries show, not the highest that is possible while a failover is on.
   const ceiling = ceilingOf(limiter, [], record.own);
   const from = fault.toMs ?? fault.fromMs;
-  const rows = admitted(limiter.lines, BY_REDIS).filter(
-    ({ fromMs, toMs }) => fromMs >= from - 200 && toMs <= from + 2_000,
+  const rows = givenTo(limiter.lines).filter(
+    ({ atMs }) => atMs >= from - 200 && atMs <= from + 2_000,
   );
   const first = rows[0];
   if (first === undefined) return;
   let n = 0;
   let most = 0;
-  for (const row of rows) {
-    n += row.n;
-    most = Math.max(most, n - ceiling.paid(first.fromMs, row.toMs));
+  for (const { atMs, tokens } of rows) {
+    n += tokens;
+    most = Math.max(most, n - ceiling.paid(first.atMs, atMs));
   }
   figures.extra.push(Math.round(most));
 }

@@ -5,7 +5,7 @@ import { applyVerb } from '../../src/actuate/verbs/apply.js';
 import { pin } from '../../src/actuate/verbs/pin.js';
 import { effectiveAtUs } from '../../src/redis/effective.js';
 import { seeded } from '../../src/sim/random.js';
-import { MOVED, OWN, WATCHED } from '../support/fault-policies.js';
+import { MOVED, ownOf, WATCHED } from '../support/fault-policies.js';
 import {
   type FaultSpan,
   type LimiterRecord,
@@ -159,7 +159,8 @@ async function play(schedule: Schedule, rig: Rig): Promise<Omit<Outcome, 'pace'>
     limiter.allowedPolicies = rig.allowed.get(limiter.name) ?? null;
   }
   const record: RunRecord = {
-    ...{ limiters, faults, deadlineMs, onRedisError: schedule.rig.onRedisError, own: OWN },
+    ...{ limiters, faults, deadlineMs, onRedisError: schedule.rig.onRedisError },
+    own: ownOf(schedule.rig.draw),
     autopilotLost: schedule.daemonsDie ? await persist(() => loseDaemons(rig)) : null,
   };
   const lines = rig.lines();

@@ -7,6 +7,16 @@ import { policySchema } from '../../src/policy/schema.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const OWN = { rate: 60, capacity: 30 };
+/** Under `draw: 'block'` all is so much more: of less a block is not worth its call. */
+const BLOCK_SCALE = 6;
+
+export const scaleOf = (draw: PolicyChoices['draw']) => (draw === 'block' ? BLOCK_SCALE : 1);
+
+/** What services pass along for a Redis without params: the numbers of the policy. */
+export function ownOf(draw: PolicyChoices['draw']) {
+  return { rate: OWN.rate * scaleOf(draw), capacity: OWN.capacity * scaleOf(draw) };
+}
+
 export const MOVED = 'checkout';
 export const WATCHED = 'watched';
 
@@ -23,8 +33,15 @@ export interface PolicyChoices {
 
 /** @param maxRate two daemons may be given different ones */
 export function movedPolicy(choices: PolicyChoices, maxRate = 120) {
+  const scale = scaleOf(choices.draw);
   return {
-    limiter: { name: MOVED, ...OWN, inFlightMax: 20, draw: choices.draw, coldStart: 'full' },
+    limiter: {
+      name: MOVED,
+      ...ownOf(choices.draw),
+      inFlightMax: 20,
+      draw: choices.draw,
+      coldStart: 'full',
+    },
     signals: {
       p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
       errors: { source: 'telemetry', stat: 'errorRatio' },
@@ -33,13 +50,13 @@ export function movedPolicy(choices: PolicyChoices, maxRate = 120) {
     },
     objective: { p95: { below: '150ms' }, queue: { below: 50 } },
     control: { law: choices.law },
-    bounds: { rate: { min: 10, max: maxRate }, inFlight: { min: 2, max: 40 } },
+    bounds: { rate: { min: 10, max: maxRate * scale }, inFlight: { min: 2, max: 40 } },
     breaker: {
       ...{ on: 'errors', above: 0.5, or: [{ on: 'inARow', above: 12 }] },
       ...{ openFor: '600ms', openForMax: '1s', probeRate: 10, successes: 2, probeDeadline: '2s' },
     },
     guards: { cooldown: '200ms', changesPerMinute: 600 },
-    whenLost: { after: 1500 * choices.pace, over: '500ms', rate: 30, inFlight: 8 },
+    whenLost: { after: 1500 * choices.pace, over: '500ms', rate: 30 * scale, inFlight: 8 },
     onFailover: { factor: 0.5, for: '600ms' },
     onRedisError: choices.onRedisError,
     mode: 'auto',

@@ -1,7 +1,8 @@
 /** What a run of a fault schedule leaves behind for the checker: entries, leases, policies, services' logs, faults. */
+import { readParams } from '../../src/actuate/actuator.js';
 import type { StoredEntry } from '../../src/actuate/audit.js';
 import { isReadable, readEntry } from '../../src/actuate/entry.js';
-import type { Effective } from '../../src/redis/effective.js';
+import { type Effective, effectiveAtUs } from '../../src/redis/effective.js';
 import { type LimiterAddress, limiterKeys } from '../../src/redis/keys.js';
 import type { Params } from '../../src/redis/params.js';
 import type { RedisClient } from '../../src/redis/run-script.js';
@@ -25,6 +26,17 @@ export interface ServiceLine {
   inFlight: number;
   processes: number;
   counts: Record<string, number>;
+  /** What Redis gave: its time in µs, tokens, the rate in force, 1: drawn as a block, and when it was heard. */
+  given?: [atUs: number, tokens: number, rate: number, drawn: number, heardMs: number][];
+}
+
+/** What was in force, as read from Redis at a moment of its own time. */
+export interface ParamsLook {
+  atMs: number;
+  epoch: number;
+  revision: number;
+  changedAtUs: number;
+  gliding: boolean;
 }
 
 export interface LeaseLook {
@@ -46,6 +58,7 @@ export interface LimiterRecord {
   name: string;
   segments: Segment[];
   leases: LeaseLook[];
+  looks: ParamsLook[];
   /** Policies by their Redis key, to decide entries again. */
   policies: Map<string, string>;
   /** Hashes of policies that are whole; others must never be in force. */
@@ -78,6 +91,7 @@ export function watchLimiter(redis: () => RedisClient, address: LimiterAddress):
     name: address.name,
     segments: [],
     leases: [],
+    looks: [],
     policies: new Map(),
     allowedPolicies: null,
     end: null,
@@ -108,6 +122,7 @@ export function watchLimiter(redis: () => RedisClient, address: LimiterAddress):
         owner: lease === null ? null : parts.slice(0, -1).join(':'),
         token: Number(parts.at(-1) ?? 0),
       });
+      const { params, nowUs } = await readParams(redis(), address);
       const last = limiter.segments.at(-1);
       // From the newest known on: if it is not there, or is another one, this server holds another log.
       let rows = newest === '' ? [] : await entries(newest);
@@ -115,6 +130,12 @@ export function watchLimiter(redis: () => RedisClient, address: LimiterAddress):
       const goes = known !== undefined && rows[0] !== undefined && sameEntry(known, rows[0]);
       if (goes) rows = rows.slice(1);
       else rows = await entries('-');
+      // What was in force before the entries were read: none of them is unseen.
+      if (params !== null) {
+        const { epoch, revision, changedAt: changedAtUs } = params;
+        const { gliding } = effectiveAtUs(params, nowUs);
+        limiter.looks.push({ atMs: nowUs / 1000, epoch, revision, changedAtUs, gliding });
+      }
       if (rows.length === 0) return;
       if (goes && last) add(last, rows);
       else {

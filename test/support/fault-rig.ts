@@ -11,8 +11,9 @@ import { EXIT } from '../../src/errors.js';
 import {
   MOVED,
   movedPolicy,
-  OWN,
+  ownOf,
   type PolicyChoices,
+  scaleOf,
   WATCHED,
   watchedPolicy,
   writePolicies,
@@ -124,6 +125,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   process.once('exit', killAll);
   const { PATH, HOME } = process.env;
 
+  const lastLines = (file: string) => readFileSync(join(dir, file), 'utf8').slice(-600);
   const died: string[] = [];
   let closing = false;
   const rig: Rig = {
@@ -164,17 +166,20 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       member.child!.once('exit', (code, signal) => {
         // It began while Redis was away, and is started again, as deploy/systemd does.
         if (code === EXIT.redisUnreachable && !closing) rig.startDaemon(member, log);
-        else if (signal !== 'SIGKILL')
-          died.push(`${member.name} ended by itself with ${code ?? signal}`);
+        else if (signal !== 'SIGKILL') {
+          const said = log === 'file' ? `: ${lastLines(`${member.name}.log`)}` : '';
+          died.push(`${member.name} ended by itself with ${code ?? signal}${said}`);
+        }
       });
     },
     startService(member) {
-      const numbers = { rate: OWN.rate, capacity: OWN.capacity };
+      const numbers = ownOf(options.draw);
+      const perSecond = options.perSecond * scaleOf(options.draw);
       const config = {
         ...{ url: `redis://127.0.0.1:${member.proxy.port}`, name: member.name },
         ...{ log: join(dir, `${member.name}.jsonl`), deadlineMs: DEADLINE_MS },
         limiters: [
-          { name: MOVED, ...numbers, perSecond: options.perSecond },
+          { name: MOVED, ...numbers, perSecond },
           { name: WATCHED, rate: 15, capacity: 8, perSecond: 12 },
         ],
       };

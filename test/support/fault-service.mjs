@@ -1,9 +1,11 @@
 /**
  * A service process for fault schedules: steady load on its limiters, work behind them that a test can make fail or
- * slow, and a log of what was decided: one JSON line every 100 ms, on a clock that nobody shifts.
+ * slow, and a log of what was decided and what Redis gave: one JSON line every 100 ms, on a clock that nobody shifts.
  */
 import { appendFileSync } from 'node:fs';
 import { createLimiter } from '../../dist/index.js';
+import { limiterKeys } from '../../dist/redis/keys.js';
+import { givenOf } from './fault-wire.mjs';
 
 const { url, name, log, deadlineMs, limiters } = JSON.parse(process.argv[2]);
 const WINDOW_MS = 100;
@@ -64,6 +66,7 @@ setInterval(() => {
     const line = JSON.stringify({
       ...{ service: name, limiter: load.name, fromMs: since, atMs: at, maxMs: load.maxMs, lagMs },
       ...{ inFlight: load.inFlight, processes, counts: load.counts },
+      given: givenOf(limiterKeys({ name: load.name }).bucket),
     });
     load.counts = {};
     load.maxMs = 0;
