@@ -1,6 +1,6 @@
 /** The demo's result: knee by phase, both plays, and the audit entries. Pure. Stage: demo. */
 import type { StoredEntry } from '../actuate/audit.js';
-import { entryRecord } from '../view/entry.js';
+import { type AuditRecord, entryRecord } from '../view/entry.js';
 import type { PlayRecord } from './play.js';
 import type { Knee } from './ramp.js';
 import { PHASES, type PhaseName } from './story.js';
@@ -13,7 +13,7 @@ export interface DemoResult {
   without: PlaySummary;
   with: PlaySummary;
   /** Audit entries of kind `change`, oldest first. */
-  changes: Record<string, unknown>[];
+  changes: AuditRecord[];
 }
 
 export function demoResult(
