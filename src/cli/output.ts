@@ -44,6 +44,8 @@ export interface CliIo {
   readonly columns: number;
   /** Result line(s) to stdout. */
   out(text: string): void;
+  /** A file for programs to stdout, byte by byte: the caller has made it harmless, and ends its lines. */
+  raw(text: string): void;
   /** The result for programs: `{ "schema": 1, … }` on stdout, once a command. */
   json(value: Record<string, unknown>): void;
   /** Talk on stderr; silent with `--quiet`. */
@@ -135,6 +137,7 @@ export function createIo(streams: IoStreams = {}): CliIo {
       return stdout.columns && stdout.columns > 20 ? stdout.columns : 100;
     },
     out: (text) => write(stdout, text),
+    raw: (text) => void stdout.write(text),
     json: (value) => write(stdout, safeJson({ schema: 1, ...value })),
     say: (text) => {
       if (!flags.quiet) write(stderr, text);
