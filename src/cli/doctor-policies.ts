@@ -1,17 +1,18 @@
-/** What `doctor` asks of policies and limiters: are the files valid, does each signal answer, is a daemon alive. Stage: cli. */
+/** What `doctor` asks of policies: are the files valid, does each signal answer, do the pools fit the database. Stage: cli. */
 import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { readParams } from '../actuate/actuator.js';
 import { systemClock } from '../clock.js';
 import { formatFault } from '../errors.js';
 import { createLog } from '../log.js';
 import type { Policy } from '../policy/schema.js';
 import { apart, CLOCK_MEND } from '../sense/skew.js';
 import { unitOf, withUnit } from '../view/signal-unit.js';
-import type { Finding } from './doctor-redis.js';
+import type { Finding } from './doctor-finding.js';
+import { checkPools } from './doctor-pools.js';
 import type { CliIo } from './output.js';
-import { listLimiters, type Session } from './session.js';
+import type { Session } from './session.js';
 import { clean } from './text.js';
+import { shellWord } from './undo.js';
 
 /** A policy that never returns is a finding, not a hang. */
 const LOAD_DEADLINE_MS = 10_000;
@@ -42,6 +43,7 @@ export async function checkPolicies(
     status: 'fail',
     message: clean(formatFault(fault)),
     mend: 'flyball check shows all faults of the file.',
+    command: `flyball check ${shellWord(fault.file) ?? '<file>'}`,
   }));
   if (loaded.length > 0) {
     const names = loaded.map(({ policy }) => policy.limiter.name).join(', ');
@@ -50,6 +52,12 @@ export async function checkPolicies(
   for (const { policy, file } of session ? loaded : []) {
     findings.push(...(await checkSignals(io, session!, policy, file)));
   }
+  findings.push(
+    ...(await checkPools(
+      loaded.map(({ policy }) => policy),
+      io.env,
+    )),
+  );
   return findings;
 }
 
@@ -99,6 +107,7 @@ async function checkSignals(
         mend: quiet
           ? 'It will answer once there is something to see.'
           : 'Check the address and rights of this source, and the variables the policy names.',
+        ...(quiet ? {} : { command: `flyball check ${shellWord(file) ?? '<file>'} --live` }),
       };
     });
     if (telemetry.kind === 'missing') {
@@ -123,42 +132,4 @@ async function checkSignals(
   } finally {
     await sampler.close();
   }
-}
-
-/** Params that are missing or cannot be read, and limiters that no daemon watches. */
-export async function checkLimiters(session: Session): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  const limiters = await listLimiters(session);
-  const unwatched: string[] = [];
-  for (const address of limiters) {
-    const name = clean(address.name);
-    try {
-      const { params, nowUs } = await readParams(session.redis, address);
-      if (params === null) {
-        findings.push({
-          check: `limiter ${name}`,
-          status: 'fail',
-          message: 'registered, but its params are missing: services use the numbers in their code',
-          mend: 'Start flyball run with its policy.',
-        });
-      } else if (params.validUntil <= nowUs / 1000) unwatched.push(name);
-    } catch (error) {
-      findings.push({
-        check: `limiter ${name}`,
-        status: 'fail',
-        message: clean((error as Error).message),
-      });
-    }
-  }
-  if (unwatched.length > 0) {
-    findings.push({
-      check: 'daemon',
-      status: 'warn',
-      message: `no daemon watches ${unwatched.join(', ')}: the limits go to their safe values`,
-      mend: 'Start flyball run beside the services.',
-    });
-  } else if (limiters.length > 0 && findings.length === 0) {
-    findings.push({ check: 'daemon', status: 'ok', message: 'every limiter is watched' });
-  }
-  return findings;
 }

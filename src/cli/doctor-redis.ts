@@ -1,35 +1,16 @@
 /** What `doctor` asks of Redis: version, persistence, memory policy, rights, scripts, clock. Each answer names its mend. Stage: cli. */
 import { systemClock } from '../clock.js';
-import { EVICTION_MEND, EVICTS, evictionRisk } from '../redis/eviction.js';
 import { masters } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/run-script.js';
-import {
-  actuateScript,
-  heartbeatScript,
-  inflightScript,
-  leaseScript,
-  noteScript,
-  takeScript,
-} from '../redis/scripts.gen.js';
+import * as generated from '../redis/scripts.gen.js';
 import { apart, CLOCK_MEND, measureSkew, type Skew, skewVerdict } from '../sense/skew.js';
+import { configSet, type Finding, redisCli } from './doctor-finding.js';
+import { latency } from './doctor-latency.js';
+import { type Config, type Info, memory, persistence } from './doctor-persistence.js';
 import { rights } from './doctor-rights.js';
 
-export interface Finding {
-  check: string;
-  status: 'ok' | 'warn' | 'fail' | 'skipped';
-  message: string;
-  /** What to do; absent when all is well. */
-  mend?: string;
-}
-
-const SCRIPTS = [
-  takeScript,
-  inflightScript,
-  actuateScript,
-  heartbeatScript,
-  leaseScript,
-  noteScript,
-] as const;
+/** All there are: one that is missing on the server is found by who needs it first. */
+const SCRIPTS = Object.values(generated).filter((one) => typeof one === 'object');
 const MIN_VERSION = [7, 0] as const;
 
 type Server = ReturnType<typeof masters>[number];
@@ -56,20 +37,25 @@ export async function checkRedis(
     const what = status === 'ok' ? `${check} ${check === 'clock' ? '' : message}` : message;
     return !told.has(what) && told.add(what);
   });
-  return [...findings, await rights(redis, prefix)];
+  return [...findings, ...(await rights(redis, prefix)), ...(await latency(redis, prefix))];
 }
 
 async function checkServer(redis: Server): Promise<Finding[]> {
   const findings: Finding[] = [];
   const info = await readInfo(redis, findings);
   if (info) {
-    findings.push(version(info), persistence(info), ...memory(info), role(info));
+    const set = (setting: string) => configSet(redis, setting);
+    const config = await readConfig(redis);
+    findings.push(
+      version(info),
+      ...persistence(info, config, set),
+      ...memory(info, set),
+      role(info),
+    );
   }
   findings.push(await clockSkew(redis), await scriptsLoad(redis));
   return findings;
 }
-
-type Info = Record<string, string>;
 
 async function readInfo(redis: Server, findings: Finding[]): Promise<Info | null> {
   try {
@@ -86,8 +72,23 @@ async function readInfo(redis: Server, findings: Finding[]): Promise<Info | null
       status: 'warn',
       message: `INFO is refused (${(error as Error).message}): version, persistence and memory cannot be seen.`,
       mend: 'Allow +info to this user.',
+      command: redisCli(redis, `ACL SETUSER ${redis.options.username ?? '<user>'} +info`),
     });
     return null;
+  }
+}
+
+/** A user that may not ask for settings is told what INFO tells. */
+async function readConfig(redis: Server): Promise<Config> {
+  try {
+    const reply: unknown = await redis.config('GET', 'appendfsync', 'save');
+    // RESP3 answers with a map, RESP2 with a list.
+    if (!Array.isArray(reply)) return reply as Config;
+    return Object.fromEntries(
+      reply.flatMap((name, i) => (i % 2 === 0 ? [[String(name), String(reply[i + 1])]] : [])),
+    );
+  } catch {
+    return {};
   }
 }
 
@@ -103,53 +104,6 @@ export function version(info: Info): Finding {
     message: `${name} is older than ${MIN_VERSION.join('.')}`,
     mend: 'Upgrade Redis to 7.0 or newer.',
   };
-}
-
-export function persistence(info: Info): Finding {
-  if (info.aof_enabled === '1') {
-    if (info.aof_last_write_status && info.aof_last_write_status !== 'ok') {
-      return {
-        check: 'persistence',
-        status: 'fail',
-        message: `append-only file: the last write failed (${info.aof_last_write_status})`,
-        mend: 'Free the disk or mend its rights; until then Redis refuses writes.',
-      };
-    }
-    return { check: 'persistence', status: 'ok', message: 'append-only file on' };
-  }
-  return {
-    check: 'persistence',
-    status: 'warn',
-    message:
-      'no append-only file: a restart loses params, holds and the audit log since the last snapshot',
-    mend: 'Set appendonly yes, appendfsync everysec (deploy/redis/redis.conf).',
-  };
-}
-
-export function memory(info: Info): Finding[] {
-  const policy = info.maxmemory_policy ?? '?';
-  const limit = Number(info.maxmemory ?? 0);
-  const evicted = Number(info.evicted_keys ?? 0);
-  const findings: Finding[] = [];
-  const risk = evictionRisk(policy);
-  if (risk !== 'none') {
-    findings.push({
-      check: 'eviction',
-      status: limit > 0 && risk === 'all' ? 'fail' : 'warn',
-      message: `maxmemory-policy ${policy} can evict ${EVICTS[risk]}${limit > 0 ? '' : ' (not yet: maxmemory is 0)'}`,
-      mend: EVICTION_MEND,
-    });
-  } else findings.push({ check: 'eviction', status: 'ok', message: `maxmemory-policy ${policy}` });
-  if (evicted > 0) {
-    findings.push({
-      check: 'evicted',
-      status: 'warn',
-      message: `${evicted} keys were evicted since the server started`,
-      mend:
-        risk === 'none' ? 'Give Redis more memory, or another server to Flyball.' : EVICTION_MEND,
-    });
-  }
-  return findings;
 }
 
 function role(info: Info): Finding {

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { infoField } from '../redis/eviction.js';
 import { isCluster } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/run-script.js';
-import type { Finding } from './doctor-redis.js';
+import type { Finding } from './doctor-finding.js';
 
 const NO_REPLICA =
   'Add a replica: without one nothing can take over, and onRedisError decides until it is back.';

@@ -1,29 +1,49 @@
 /** `flyball doctor`: looks for what is wrong with the set-up and says how to mend it; changes nothing. Stage: cli. */
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { EXIT, FlyballError } from '../errors.js';
 import { describeFault } from '../faults.js';
 import { redactUrl } from '../log.js';
-import { checkLimiters, checkPolicies, policyPaths } from './doctor-policies.js';
-import { checkRedis, type Finding } from './doctor-redis.js';
+import { checkDaemons } from './doctor-daemons.js';
+import type { Finding } from './doctor-finding.js';
+import { checkFolder } from './doctor-folder.js';
+import { load } from './doctor-load.js';
+import { checkPolicies, policyPaths } from './doctor-policies.js';
+import { checkRedis } from './doctor-redis.js';
 import { checkTopology } from './doctor-topology.js';
+import { parseSpan } from './options.js';
 import type { CliIo, Colours } from './output.js';
 import { cliRedis, type Session, withRedis } from './session.js';
 import { clean } from './text.js';
+
+const MOST_LOAD_MS = 60_000;
 
 export function register(program: Command, io: CliIo): void {
   program.addCommand(
     new Command('doctor')
       .description('Find what is wrong with Redis, policies and signals, and how to mend it.')
       .argument('[policies...]', 'files or folders (default: FLYBALL_POLICIES, else ./policies)')
-      .addHelpText('before', 'Examples:\n  flyball doctor\n  flyball doctor policies/ --json\n')
-      .action(async (given: string[]) => {
-        const findings = await examine(io, policyPaths(io, given));
-        report(io, findings);
+      .option('--load <span>', 'also measure decisions per second for so long, 1s … 1m', parseLoad)
+      .addHelpText(
+        'before',
+        `Examples:
+  flyball doctor
+  flyball doctor policies/ --json
+  flyball doctor --load 5s                  how many decisions a second this Redis gives
+`,
+      )
+      .action(async (given: string[], flags: { load?: number }) => {
+        report(io, await examine(io, policyPaths(io, given), flags.load));
       }),
   );
 }
 
-async function examine(io: CliIo, paths: string[]): Promise<Finding[]> {
+function parseLoad(text: string): number {
+  const ms = parseSpan(text);
+  if (ms <= MOST_LOAD_MS) return ms;
+  throw new InvalidArgumentError(`${JSON.stringify(text)} is more than 1m. Write 5s.`);
+}
+
+async function examine(io: CliIo, paths: string[], loadMs?: number): Promise<Finding[]> {
   try {
     const { url, source } = cliRedis(io);
     return await withRedis(io, async (session: Session) => [
@@ -31,8 +51,12 @@ async function examine(io: CliIo, paths: string[]): Promise<Finding[]> {
       { check: 'redis', status: 'ok', message: `answers at ${redactUrl(url)} (from ${source})` },
       ...(await contained('topology', async () => [await checkTopology(session.redis)])),
       ...(await contained('redis', () => checkRedis(session.redis, session.prefix))),
-      ...(await contained('limiters', () => checkLimiters(session))),
+      ...(await contained('limiters', () => checkDaemons(session))),
+      ...checkFolder(io.env),
       ...(await contained('policies', () => checkPolicies(io, session, paths))),
+      ...(loadMs === undefined
+        ? []
+        : await contained('load', async () => [await load(session.redis, session.prefix, loadMs)])),
     ]);
   } catch (error) {
     if (!(error instanceof FlyballError) || !error.code.startsWith('FLYBALL_E_REDIS_')) throw error;
@@ -43,7 +67,9 @@ async function examine(io: CliIo, paths: string[]): Promise<Finding[]> {
         status: 'fail',
         message: redactUrl(error.message),
         mend: 'Start Redis or mend its address; flyball run brings a private one when no URL is set.',
+        command: 'flyball run policies/',
       },
+      ...checkFolder(io.env),
       ...(await checkPolicies(io, null, paths)),
     ];
   }
@@ -55,6 +81,10 @@ async function contained(check: string, run: () => Promise<Finding[]>): Promise<
     return await run();
   } catch (error) {
     const { code, message } = describeFault(error);
+    if (/NOPERM/.test(message)) {
+      const mend = 'Ask as the daemon user of deploy/redis/users.acl to see it.';
+      return [{ check, status: 'skipped', message: `this user may not look: ${message}`, mend }];
+    }
     return [{ check, status: 'fail', message: `${code}: ${message}` }];
   }
 }
@@ -75,9 +105,10 @@ function report(io: CliIo, findings: readonly Finding[]): void {
     return;
   }
   const wide = Math.max(...findings.map((f) => f.check.length));
-  for (const { check, status, message, mend } of findings) {
+  for (const { check, status, message, mend, command } of findings) {
     io.out(`${mark(io.c, status)} ${clean(check).padEnd(wide)}  ${clean(message)}`);
-    if (mend) io.out(`${' '.repeat(wide + 8)}${io.c.dim(`→ ${mend}`)}`);
+    if (mend) io.out(`${' '.repeat(wide + 8)}${io.c.dim(`→ ${clean(mend)}`)}`);
+    if (command) io.out(`${' '.repeat(wide + 10)}${io.c.cyan(clean(command))}`);
   }
   const sum = failed + warned === 0 ? 'All is well.' : `${failed} failed, ${warned} to look at.`;
   io.say(sum);

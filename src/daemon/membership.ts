@@ -4,6 +4,7 @@ import type { Clock } from '../clock.js';
 import type { Logger } from '../log.js';
 import { announce } from '../redis/announce.js';
 import type { RedisClient } from '../redis/scripts.js';
+import { VERSION } from '../version.js';
 import { phaseOf, ranked } from './rendezvous.js';
 
 /** A daemon's place among the living for one limiter: 0 leads it, 1 stands by with warm estimates, others watch. */
@@ -49,7 +50,12 @@ export function createMembership(options: MembershipOptions): Membership {
   let unheard = false;
 
   async function tell(): Promise<void> {
-    const heard = await announce(redis, { prefix, owner, record: record(), livesMs });
+    const heard = await announce(redis, {
+      prefix,
+      owner,
+      record: { version: VERSION, ...record() },
+      livesMs,
+    });
     if (unheard) log.info({ event: 'fleet_heard' });
     unheard = false;
     const now = [...new Set([owner, ...heard])].sort();
