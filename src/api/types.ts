@@ -1,21 +1,24 @@
 /** What the HTTP API under `/api/v1` answers, takes and streams, as types alone: for the daemon, the dashboard and your own client. Stage: api. */
-import type { Actor, EntryValues, UnreadableEntry } from '../actuate/entry.js';
+import type { EntryValues, UnreadableEntry } from '../actuate/entry.js';
 import type { ExplainVerdict } from '../actuate/explain.js';
 import type { Decision } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
-import type { LimiterState, Params } from '../redis/params.js';
+import type { Params } from '../redis/params.js';
 import type { DecisionSample } from '../redis/tail-fields.js';
-import type { TopSubject } from '../report/top-window.js';
-import type { SignalUnit } from '../view/signal-unit.js';
+import type { AuditRecord } from '../view/entry.js';
+import type { FleetDaemon, FleetView } from '../view/fleet.js';
+import type { SeriesPoint } from '../view/series.js';
+import type { SeriesView, SeriesWindow } from '../view/series-read.js';
 import type { SignalView } from '../view/signals.js';
 import type { StatusView } from '../view/status.js';
+import type { TopView } from '../view/top.js';
 
 /** Each may do what those before it may. */
 export type Role = 'reader' | 'operator' | 'admin';
 
 /** Any answer of 400 and above: `application/problem+json` (RFC 9457). */
 export interface Problem {
-  /** `https://flyball.dev/errors#FLYBALL_E_…` is no page to fetch, only a name: `code` says the same. */
+  /** `urn:flyball:FLYBALL_E_…`: a name, not an address. */
   type: string;
   title: string;
   status: number;
@@ -98,82 +101,18 @@ export interface SignalsAnswer {
   signals: SignalView[];
 }
 
-export type SeriesWindow = '15m' | '1h' | '24h';
-
 /** `GET /limiters/{name}/series?window=15m`: columns of equal length, oldest first; null: not known. */
-export interface SeriesAnswer {
+export interface SeriesAnswer extends SeriesView {
   schema: 1;
   limiter: string;
+  /**
+   * Points lie a second or more apart (15m, as far as somebody watched), else a minute; the last is of this moment.
+   * Cap 0: none. Counts are requests per second. `bounds`: as they are now. Of `changes` the newest 500.
+   */
   window: SeriesWindow;
-  fromMs: number;
-  atMs: number;
-  /** Redis ms. Points lie a tick apart (15m), else a minute; older ones of 15m may lie a minute apart too. */
-  timeMs: number[];
-  state: (LimiterState | null)[];
-  /** In force; cap 0: none. */
-  rate: (number | null)[];
-  capacity: (number | null)[];
-  inFlightMax: (number | null)[];
-  inFlight: (number | null)[];
-  /** Requests per second. */
-  offered: (number | null)[];
-  admitted: (number | null)[];
-  denied: (number | null)[];
-  signals: SeriesSignal[];
-  /** Bounds of the params in force now. */
-  bounds: StatusView['bounds'];
-  /** Changes of the window, oldest first, at most 500 (the newest). */
-  changes: SeriesChange[];
 }
 
-export interface SeriesSignal {
-  signal: string;
-  unit: SignalUnit;
-  setpoint: number | null;
-  side: 'below' | 'above' | null;
-  tripsAbove: number | null;
-  values: (number | null)[];
-}
-
-/** A marker on a chart; `flyball explain` and `…/explain` tell more of it. */
-export interface SeriesChange {
-  id: string;
-  /** When Redis stored it. */
-  atMs: number;
-  epoch: number;
-  revision: number;
-  reason: string;
-  actor: Actor;
-  sentence: string;
-}
-
-/** As `flyball audit --json`; `sample` and `stateBefore` only with `full`. */
-export interface AuditRecord {
-  /** Stream id; its first part is when Redis stored it, ms. */
-  id: string;
-  v: number;
-  kind: 'change' | 'note';
-  limiter: string;
-  epoch: number;
-  revision: number;
-  atMs: number;
-  /** ISO 8601 of `atMs`. */
-  at: string | null;
-  actor: Actor;
-  reason: string;
-  sentence: string;
-  before: EntryValues | null;
-  after: EntryValues | null;
-  policyHash: string;
-  law?: string;
-  verdicts?: Decision['verdicts'];
-  terms?: Record<string, number>;
-  detail?: Record<string, unknown>;
-  sample?: unknown;
-  stateBefore?: unknown;
-  hash: string;
-  prev: string;
-}
+export type { AuditRecord } from '../view/entry.js';
 
 /** `GET /limiters/{name}/audit?limit&before&kind&since&until`, newest first. */
 export interface AuditAnswer {
@@ -207,27 +146,20 @@ export interface DecisionsAnswer {
 }
 
 /** `GET /limiters/{name}/top?by=taken|denied&over=1m|5m|60m&limit`: as `flyball top --json`. */
-export interface TopAnswer {
+export interface TopAnswer extends TopView {
   schema: 1;
-  limiter: string;
-  by: 'taken' | 'denied';
-  sinceMs: number;
-  atMs: number;
-  total: number;
-  /** Each count may be so much too low. */
-  error: number;
-  seen: number;
-  read: number;
-  subjects: TopSubject[];
 }
 
 export type Verb = 'rollback' | 'pin' | 'release' | 'freeze' | 'thaw' | 'trip' | 'reset';
 
 /** `POST /limiters/{name}/{verb}`. */
 export interface VerbRequest {
-  /** What the caller saw: when it stands elsewhere by now, 409 and nothing is written. Not needed with `dryRun`. */
-  epoch?: number;
+  /** What the caller saw: when it stands elsewhere by now, 409 and nothing is written. This or `basis`, but with `dryRun`. */
   revision?: number;
+  /** Of that revision; default: today's. */
+  epoch?: number;
+  /** From the answer to a `dryRun`: done also at a newer revision, as long as what was shown to the person still holds. */
+  basis?: string;
   /** Only say what would change. */
   dryRun?: boolean;
   /** For the audit log, 1 … 500 characters. */
@@ -259,56 +191,18 @@ export interface VerbAnswer {
   before: EntryValues | null;
   after: EntryValues | null;
   hold: { untilMs: number | null } | null;
+  /** Of a `dry_run`: give it back to have this done, whatever the autopilot moves besides; else null. */
+  basis: string | null;
   sentence: string;
   /** What a person should know before they say yes. */
   notes: string[];
 }
 
 /** `GET /fleet`. */
-export interface FleetAnswer {
+export interface FleetAnswer extends Omit<FleetView, 'daemons'> {
   schema: 1;
-  atMs: number;
-  daemons: FleetDaemon[];
-  redis: FleetRedis;
-  /** Who leads which limiter: the lease in Redis. */
-  leases: { limiter: string; owner: string | null; lastTickAgeMs: number | null }[];
-}
-
-export interface FleetDaemon {
-  owner: string;
-  name: string;
-  host: string;
-  pid: number | null;
-  /** Empty: it listens nowhere. */
-  http: string;
-  version: string | null;
-  /** Limiters that it leads. */
-  leads: number;
-  policyFaults: number;
-  /** Since it last spoke; more than a lease: it is gone or cut off. */
-  silentMs: number;
-  /** It is the one that answers. */
-  self: boolean;
-}
-
-export interface FleetRedis {
-  url: string;
-  /** Round trip of this answer's question, ms. */
-  roundTripMs: number;
-  /** How far Redis's clock is ahead of this daemon's, ms. */
-  aheadMs: number;
-  version: string | null;
-  role: string | null;
-  replicas: number | null;
-  usedBytes: number | null;
-  /** 0: no limit. */
-  maxBytes: number | null;
-  evictionPolicy: string | null;
-  evictedKeys: number | null;
-  appendOnly: boolean | null;
-  uptimeS: number | null;
-  /** Why the above is not known, where it is not; null: all is. */
-  unknown: string | null;
+  /** `self`: the one that answers. */
+  daemons: (FleetDaemon & { self: boolean })[];
 }
 
 /** `GET /stream` and `/stream?limiter=checkout` (rows of that one alone, each second). `text/event-stream`; data is JSON. */
@@ -331,22 +225,13 @@ export interface LimitersEvent {
   limiters: StatusView[];
   gone: string[];
   /** A point for the charts of each row that was read, as in `…/series`. */
-  points: SeriesPoint[];
+  points: LimiterPoint[];
 }
 
-export interface SeriesPoint {
-  limiter: string;
-  timeMs: number;
-  state: LimiterState | null;
-  rate: number | null;
-  capacity: number | null;
-  inFlightMax: number | null;
-  inFlight: number | null;
-  offered: number | null;
-  admitted: number | null;
-  denied: number | null;
-  signals: Record<string, number | null>;
-}
+export type { SeriesPoint } from '../view/series.js';
+export type { SeriesChange, SeriesSignal, SeriesWindow } from '../view/series-read.js';
+
+export type LimiterPoint = SeriesPoint & { limiter: string };
 
 export interface TickEvent {
   /** Redis ms when it last answered. */

@@ -63,33 +63,15 @@ export function createSignalReader(
   subject: SignalSubject,
   sources: SourcePool,
 ): SignalReader {
-  const { redis } = session;
   const { address } = subject;
   let own: ReturnType<typeof readHere> | null = null;
   let ownHash = '';
 
-  async function byDaemon(policy: Policy): Promise<SeenSignals | null> {
-    const [[text], [s, us]] = await Promise.all([
-      redis.mget(limiterKeys(address).status),
-      redis.time(),
-    ]);
-    const status = statusOf(text ?? null);
-    if (status === null || status.policyHash !== policyHash(policy)) return null;
-    const ageMs = Number(s) * 1000 + Number(us) / 1000 - status.atMs;
-    if (ageMs > LATE_TICKS * Math.max(1000, status.tickMs)) return null;
-    const { sample, details = {}, owner, decision } = status;
-    return {
-      ...{ limiter: address.name, policy, sample, details, from: 'daemon', owner },
-      ageMs: Math.max(0, Math.round(ageMs)),
-      held: decision.reason === 'clock_skew' ? decision.sentence : null,
-    };
-  }
-
   return {
     async look() {
-      const policy = subject.policy ?? (await readPolicy(redis, address));
+      const policy = subject.policy ?? (await readPolicy(session.redis, address));
       if (policy === null) return null;
-      const told = await byDaemon(policy);
+      const told = await seenByDaemon(session, address, policy);
       if (told !== null) return told;
       const hash = policyHash(policy);
       if (own === null || hash !== ownHash) {
@@ -102,6 +84,28 @@ export function createSignalReader(
     async close() {
       await own?.close();
     },
+  };
+}
+
+/** As the leader saw them at its last tick; null: nobody leads it with this policy. */
+export async function seenByDaemon(
+  { redis }: Session,
+  address: LimiterAddress,
+  policy: Policy,
+): Promise<SeenSignals | null> {
+  const [[text], [s, us]] = await Promise.all([
+    redis.mget(limiterKeys(address).status),
+    redis.time(),
+  ]);
+  const status = statusOf(text ?? null);
+  if (status === null || status.policyHash !== policyHash(policy)) return null;
+  const ageMs = Number(s) * 1000 + Number(us) / 1000 - status.atMs;
+  if (ageMs > LATE_TICKS * Math.max(1000, status.tickMs)) return null;
+  const { sample, details = {}, owner, decision } = status;
+  return {
+    ...{ limiter: address.name, policy, sample, details, from: 'daemon', owner },
+    ageMs: Math.max(0, Math.round(ageMs)),
+    held: decision.reason === 'clock_skew' ? decision.sentence : null,
   };
 }
 

@@ -1,0 +1,19 @@
+/** All routes of the API; the document is made from this table. Stage: api. */
+import { openApiRoute } from './openapi-route.js';
+import type { Route } from './route.js';
+import { auditRoutes } from './routes/audit.js';
+import { fleetRoutes } from './routes/fleet.js';
+import { limiterRoutes } from './routes/limiters.js';
+import { sessionRoutes } from './routes/session.js';
+import { verbRoutes } from './routes/verbs.js';
+import { streamRoute } from './stream.js';
+
+const own: readonly Route[] = [
+  ...sessionRoutes,
+  ...limiterRoutes,
+  ...auditRoutes,
+  ...verbRoutes,
+  ...fleetRoutes,
+];
+
+export const routes: readonly Route[] = [...own, openApiRoute([...own, streamRoute])];

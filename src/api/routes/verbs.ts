@@ -1,0 +1,166 @@
+/** What changes a limiter: a person's verbs, by the same functions as the CLI's, on what the caller saw. Stage: api. */
+import { createHash } from 'node:crypto';
+import { findRevision } from '../../actuate/audit.js';
+import { canonicalJson } from '../../actuate/entry.js';
+import { applyVerb, type VerbOutcome } from '../../actuate/verbs/apply.js';
+import { reset, trip } from '../../actuate/verbs/breaker.js';
+import { freeze, thaw } from '../../actuate/verbs/freeze.js';
+import { pin, release } from '../../actuate/verbs/pin.js';
+import {
+  DEFAULT_HOLD_MS,
+  type Facts,
+  type HoldFor,
+  type Planner,
+  type VerbPlan,
+} from '../../actuate/verbs/plan.js';
+import { rollback } from '../../actuate/verbs/rollback.js';
+import type { LimiterAddress } from '../../redis/keys.js';
+import type { Session } from '../../view/limiters.js';
+import { ApiError } from '../problem.js';
+import { limiterOf, route } from '../route.js';
+import { VERBS, verbAnswer, verbBodies } from '../schemas/audit.js';
+import type { Verb, VerbAnswer, VerbRequest } from '../types.js';
+
+const WHAT: Record<Verb, string> = {
+  rollback: 'Put the rate, capacity and cap of an old revision back, and hold them.',
+  pin: 'Set rate, cap or both, and hold them against the autopilot.',
+  release: 'End a pin or the hold of a rollback.',
+  freeze: 'Law, tuning and schedules change nothing for a while.',
+  thaw: 'End a freeze.',
+  trip: 'Open the breaker: rate 0 at once.',
+  reset: 'End an open breaker, without a burst.',
+};
+
+export const verbRoutes = VERBS.map((verb) =>
+  route({
+    method: 'post',
+    path: `/limiters/{limiter}/${verb}`,
+    id: verb,
+    summary: WHAT[verb],
+    role: 'operator',
+    body: verbBodies[verb],
+    answer: verbAnswer,
+    faults: [404, 409, 422],
+    async handle(call) {
+      const request: VerbRequest = call.body;
+      checkSeen(request);
+      const address = await limiterOf(call);
+      const planner = await plannerOf(verb, call.session, address, request);
+      const outcome = await applyVerb(call.session.redis, address, planner, {
+        actor: call.caller.name ?? '?',
+        verified: true,
+        reason: request.reason,
+        dryRun: request.dryRun === true,
+        nowMs: () => call.deps.clock.nowMs(),
+        approve: async (plan, facts) => approve(request, plan, facts),
+      });
+      if (outcome.status === 'done') {
+        const { name } = call.caller;
+        const { limiter } = outcome.facts;
+        const revision = outcome.revision;
+        call.deps.log.info({ event: 'verb', verb, limiter, name, revision }, outcome.plan.sentence);
+      }
+      return told(verb, address.name, outcome);
+    },
+  }),
+);
+
+function checkSeen({ dryRun, revision, basis }: VerbRequest): void {
+  if (dryRun === true || revision !== undefined || basis !== undefined) return;
+  const message = 'say the revision that you saw, or the basis of a dry run';
+  throw new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
+    faults: [{ field: 'revision', message }],
+  });
+}
+
+async function plannerOf(
+  verb: Verb,
+  session: Session,
+  address: LimiterAddress,
+  wish: VerbRequest,
+): Promise<Planner> {
+  const hold: HoldFor | undefined = wish.hold === true ? 'until-ended' : wish.forMs;
+  const { holdBreaker } = wish;
+  const breaker = holdBreaker === undefined ? {} : { holdBreaker };
+  switch (verb) {
+    case 'rollback': {
+      const target = await targetOf(session, address, wish);
+      return rollback(target, hold ?? DEFAULT_HOLD_MS);
+    }
+    case 'pin': {
+      const { rate, inFlight } = wish;
+      const wanted = {
+        ...(rate === undefined ? {} : { rate }),
+        ...(inFlight === undefined ? {} : { inFlight }),
+        ...breaker,
+      };
+      return pin(wanted, hold ?? DEFAULT_HOLD_MS);
+    }
+    case 'freeze':
+      return freeze(hold ?? DEFAULT_HOLD_MS, breaker);
+    case 'trip':
+      return trip(hold);
+    case 'release':
+      return release();
+    case 'thaw':
+      return thaw();
+    case 'reset':
+      return reset();
+  }
+}
+
+async function targetOf(session: Session, address: LimiterAddress, wish: VerbRequest) {
+  const revision = wish.toRevision!;
+  const entry = await findRevision(session.redis, address, revision, wish.toEpoch);
+  const after = entry?.body.after;
+  if (entry === null || after == null) {
+    throw new ApiError(
+      404,
+      'FLYBALL_E_AUDIT_NO_REVISION',
+      `${address.name} has no audit entry for revision ${revision} with values to bring back.`,
+    );
+  }
+  return { epoch: entry.epoch, revision: entry.revision, after };
+}
+
+/** Does it still stand where the caller saw it, or is what they were shown still what would be done? */
+function approve(request: VerbRequest, plan: VerbPlan, facts: Facts): true {
+  const { epoch, revision } = facts.params;
+  const same = request.revision === revision && (request.epoch ?? epoch) === epoch;
+  if (same || request.basis === basisOf(plan, facts)) return true;
+  throw new ApiError(
+    409,
+    'FLYBALL_E_API_CHANGED',
+    `${facts.limiter} is at revision ${revision} by now (epoch ${epoch}). Nothing was written; look again and say the new revision, or give the basis of a dry run.`,
+    { current: { epoch, revision } },
+  );
+}
+
+/** What a person's yes stands on: as the CLI's question does, not on what the autopilot moves besides. */
+function basisOf(plan: VerbPlan, { params }: Facts): string {
+  const { pinnedUntil, frozenUntil, heldBy, epoch } = params;
+  const agreed = plan.agreed.map((key) => [key, plan.after[key]]);
+  const stands = [plan.reason, agreed, plan.basis ?? '', pinnedUntil, frozenUntil, heldBy, epoch];
+  return createHash('sha256').update(canonicalJson(stands)).digest('base64url');
+}
+
+function told(verb: Verb, limiter: string, outcome: VerbOutcome): VerbAnswer {
+  if (outcome.status === 'nothing') {
+    return {
+      ...{ schema: 1, limiter, verb, status: 'nothing', epoch: null, revision: null },
+      ...{ before: null, after: null, hold: null, basis: null },
+      ...{ sentence: outcome.sentence, notes: [] },
+    };
+  }
+  const { plan, facts } = outcome;
+  const done = outcome.status === 'done';
+  const { epoch, revision } = done ? outcome : facts.params;
+  const { until } = plan.detail;
+  return {
+    ...{ schema: 1, limiter, verb, status: done ? 'done' : 'dry_run', epoch, revision },
+    ...{ before: plan.before, after: plan.after },
+    hold: typeof until === 'number' ? { untilMs: until === -1 ? null : until } : null,
+    basis: done ? null : basisOf(plan, facts),
+    ...{ sentence: plan.sentence, notes: plan.notes },
+  };
+}

@@ -1,0 +1,161 @@
+/** Audit entries, what explains them, verbs and their answers, as zod. Stage: api. */
+import { z } from 'zod';
+import type {
+  AuditAnswer,
+  AuditRecord,
+  ExplainAnswer,
+  SessionAnswer,
+  VerbAnswer,
+  VerbRequest,
+} from '../types.js';
+import {
+  actor,
+  counts,
+  known,
+  limiterName,
+  ms,
+  number,
+  record,
+  role,
+  schemaOne,
+  text,
+  values,
+  verdict,
+} from './common.js';
+import { decisionFields, signal } from './limiters.js';
+
+export const auditRecord = z.object({
+  id: text,
+  v: z.literal(1),
+  kind: z.enum(['change', 'note']),
+  limiter: text,
+  epoch: number,
+  revision: number,
+  atMs: number.describe("by the writer's clock"),
+  at: known(text),
+  actor,
+  reason: text,
+  sentence: text,
+  before: known(values),
+  after: known(values),
+  policyHash: text,
+  law: text.optional(),
+  verdicts: z.array(verdict).optional(),
+  terms: counts.optional(),
+  detail: record.optional(),
+  sample: z.custom<AuditRecord['sample']>().optional().describe('with `full`: what was seen'),
+  stateBefore: z.custom<AuditRecord['stateBefore']>().optional().describe('with `full`'),
+  hash: text,
+  prev: text,
+}) satisfies z.ZodType<AuditRecord>;
+
+export const auditAnswer = z.object({
+  schema: schemaOne,
+  limiter: limiterName,
+  entries: z.array(auditRecord),
+  unreadable: z.array(
+    z.object({ id: text, epoch: known(number), revision: known(number), why: text }),
+  ),
+  next: known(text).describe('give it as `before` to read on; null: these were the oldest'),
+}) satisfies z.ZodType<AuditAnswer>;
+
+const decision = z.object({
+  ...decisionFields,
+  openForMs: number.optional(),
+  cause: z.enum(['law', 'breaker', 'settle']),
+  why: text,
+  reserve: z.object({ default: number, sheddable: number }).optional(),
+});
+
+export const explainAnswer = z.object({
+  schema: schemaOne,
+  limiter: limiterName,
+  verdict: z.enum(['agrees', 'differs', 'other_version', 'not_a_decision', 'incomplete']),
+  sentence: text,
+  differences: z.array(text),
+  decision: known(decision),
+  entry: auditRecord,
+  signals: z.array(signal),
+}) satisfies z.ZodType<ExplainAnswer>;
+
+export const VERBS = [
+  'rollback',
+  'pin',
+  'release',
+  'freeze',
+  'thaw',
+  'trip',
+  'reset',
+] as const satisfies readonly VerbAnswer['verb'][];
+
+export const DAY_MS = 86_400_000;
+const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const common = {
+  revision: count.optional().describe('what you saw: stands it elsewhere by now, 409'),
+  epoch: count.optional(),
+  basis: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{43}$/)
+    .optional()
+    .describe('of a dry run: done as long as what was shown still holds'),
+  dryRun: z.boolean().optional().describe('only say what would change'),
+  reason: z.string().trim().min(1).max(500).optional().describe('for the audit log'),
+};
+const timed = {
+  forMs: z
+    .number()
+    .int()
+    .min(1000)
+    .max(365 * DAY_MS)
+    .optional()
+    .describe('how long it holds'),
+  hold: z.boolean().optional().describe('until a person ends it'),
+};
+const holdBreaker = z.boolean().optional().describe('not even a trip moves it');
+
+/** Of each verb what it takes. */
+export const verbBodies = {
+  rollback: z.strictObject({
+    ...common,
+    ...timed,
+    toRevision: count.describe('its rate, capacity and cap come back'),
+    toEpoch: count.optional(),
+  }),
+  pin: z.strictObject({
+    ...common,
+    ...timed,
+    rate: z.number().min(0).optional().describe('tokens per second'),
+    inFlight: z.number().int().min(1).optional(),
+    holdBreaker,
+  }),
+  release: z.strictObject(common),
+  freeze: z.strictObject({ ...common, ...timed, holdBreaker }),
+  thaw: z.strictObject(common),
+  trip: z.strictObject({ ...common, ...timed }),
+  reset: z.strictObject(common),
+} as const satisfies Record<VerbAnswer['verb'], z.ZodType<VerbRequest>>;
+
+export const verbAnswer = z.object({
+  schema: schemaOne,
+  limiter: limiterName,
+  verb: z.enum(VERBS),
+  status: z.enum(['done', 'dry_run', 'nothing']),
+  epoch: known(number),
+  revision: known(number),
+  before: known(values),
+  after: known(values),
+  hold: known(z.object({ untilMs: known(ms).describe('null: until a person ends it') })),
+  basis: known(text),
+  sentence: text,
+  notes: z.array(text),
+}) satisfies z.ZodType<VerbAnswer>;
+
+export const sessionAnswer = z.object({
+  schema: schemaOne,
+  name: known(text),
+  role: known(role),
+  by: z.enum(['open', 'token', 'cookie', 'nobody']),
+  expiresMs: known(number),
+  version: text,
+  daemon: text,
+}) satisfies z.ZodType<SessionAnswer>;

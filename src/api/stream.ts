@@ -1,0 +1,97 @@
+/** `GET /stream`: what changes, as server-sent events; a client that does not read is cut, too many are told to come later. Stage: api. */
+import { z } from 'zod';
+import type { LimiterAddress } from '../redis/keys.js';
+import { findLimiter } from '../view/limiters.js';
+import { ApiError } from './problem.js';
+import { type Call, route } from './route.js';
+
+const HEARTBEAT_MS = 10_000;
+/** Unread bytes of a client, beside the picture it began with. */
+const MOST_UNREAD = 1_000_000;
+
+const query = z.strictObject({ limiter: z.string().optional() });
+
+export const streamRoute = route({
+  method: 'get',
+  path: '/stream',
+  id: 'stream',
+  summary:
+    'What changes, as server-sent events: `snapshot`, then `limiters`, `audit`, `tick`. `Last-Event-ID` brings what was missed while it is known, else a snapshot.',
+  role: 'reader',
+  query,
+  answer: z.object({}),
+  faults: [404, 503],
+  handle: () => Promise.reject(new Error('streams')),
+});
+
+/** The answer to a request that passed the gate. */
+export async function streamAnswer(call: Call<unknown, unknown>): Promise<Response> {
+  const { limiter } = call.query as z.output<typeof query>;
+  const address = limiter === undefined ? null : await findLimiter(call.session, limiter);
+  const body = eventStream(call, address);
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      // nginx passes each event on as it comes.
+      'x-accel-buffering': 'no',
+    },
+  });
+}
+
+function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | null): ReadableStream {
+  const encoder = new TextEncoder();
+  let leave: (() => void) | null = null;
+  let heartbeat: NodeJS.Timeout | null = null;
+  /** Of pictures and of what was missed: they may be longer than what a slow reader may leave unread. */
+  let allowed = MOST_UNREAD;
+  let over = false;
+
+  function stop(): void {
+    over = true;
+    if (heartbeat !== null) clearInterval(heartbeat);
+    leave?.();
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const cut = () => {
+          if (over) return;
+          stop();
+          controller.error(new Error('the client does not read'));
+        };
+        const send = (text: string, whole: boolean) => {
+          if (over) return;
+          const bytes = encoder.encode(text);
+          const unread = -(controller.desiredSize ?? 0);
+          if (whole) allowed = Math.max(allowed, unread + bytes.byteLength + MOST_UNREAD);
+          else if (unread + bytes.byteLength > allowed) return cut();
+          else if (unread <= 0) allowed = MOST_UNREAD;
+          controller.enqueue(bytes);
+        };
+        const end = () => {
+          if (over) return;
+          stop();
+          controller.close();
+        };
+        // Reconnects are left to the browser's own pace, a little faster than its default.
+        send('retry: 2000\n\n', false);
+        leave = call.deps.watch.join(address, call.header('last-event-id'), { send, end });
+        if (leave === null) throw tooMany();
+        heartbeat = setInterval(() => send(': alive\n\n', false), HEARTBEAT_MS);
+        heartbeat.unref();
+      },
+      cancel: stop,
+    },
+    { highWaterMark: 0, size: (chunk) => chunk.byteLength },
+  );
+}
+
+function tooMany(): ApiError {
+  return new ApiError(
+    503,
+    'FLYBALL_E_API_STREAMS',
+    'Too many clients follow the stream of this daemon. Close one, or ask another daemon: each serves all limiters.',
+    { headers: { 'retry-after': '10' } },
+  );
+}

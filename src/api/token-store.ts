@@ -1,0 +1,125 @@
+/** Which tokens count now: those of a file, read again when it changes, and the local one that `run` writes by itself. Stage: api, cli. */
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../clock.js';
+import type { Logger } from '../log.js';
+import { fileMark, hashToken, newToken, readTokens, type TokenRecord } from './tokens.js';
+
+export interface TokenStore {
+  /** Those that count at this moment. */
+  records(): readonly TokenRecord[];
+  /** The file that holds the local token; null: none was written. */
+  readonly localFile: string | null;
+}
+
+export interface TokenPlaces {
+  /** Hashes, a line each. */
+  file: string;
+  /** The token of whoever may read this folder; null where the file above was given. */
+  local: string | null;
+}
+
+/** `FLYBALL_TOKENS_FILE`, else `tokens` of the data folder beside the local token. */
+export function tokenPlaces(given: string | undefined, dataDir: string): TokenPlaces {
+  if (given !== undefined) return { file: given, local: null };
+  return { file: join(dataDir, 'tokens'), local: join(dataDir, 'token') };
+}
+
+/** Looked at again at most so often. */
+const LOOK_EVERY_MS = 1000;
+
+/** Throws when the file is given and not there, or cannot be understood; later faults keep what was known. */
+export function createTokenStore(options: {
+  places: TokenPlaces;
+  clock: Pick<Clock, 'monotonicMs'>;
+  log: Logger;
+}): TokenStore {
+  const { places, clock, log } = options;
+  const local = places.local === null ? null : localToken(places.local, log);
+  let mark = fileMark(places.file);
+  let known = [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];
+  let lookedMs = clock.monotonicMs();
+
+  function look(): void {
+    lookedMs = clock.monotonicMs();
+    const now = fileMark(places.file);
+    if (now === mark) return;
+    mark = now;
+    try {
+      known = [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];
+      log.info({ event: 'tokens', tokens: known.length }, `${known.length} token(s) count.`);
+    } catch (error) {
+      log.error({ event: 'tokens_unread', err: error }, 'The tokens known before go on to count.');
+    }
+  }
+
+  return {
+    records() {
+      if (clock.monotonicMs() - lookedMs >= LOOK_EVERY_MS) look();
+      return known;
+    },
+    localFile: local === null ? null : places.local,
+  };
+}
+
+/** Read, or written whole for the first time by whoever comes first; null where the folder lets nobody write. */
+function localToken(file: string, log: Logger): TokenRecord | null {
+  try {
+    const token = readLocal(file) ?? writeLocal(file);
+    return { name: 'local', role: 'admin', sha256: hashToken(token) };
+  } catch (error) {
+    log.warn(
+      { event: 'token_unwritten', err: error },
+      `${file} could not be written, so nobody may change anything over HTTP. Set FLYBALL_TOKENS_FILE.`,
+    );
+    return null;
+  }
+}
+
+function readLocal(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8').trim() || null;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function writeLocal(file: string): string {
+  const token = newToken();
+  mkdirSync(dirname(file), { recursive: true });
+  const whole = `${file}.${process.pid}`;
+  writeNew(whole, `${token}\n`);
+  try {
+    linkSync(whole, file);
+    return token;
+  } catch (error) {
+    // Another daemon of this folder came first: theirs counts.
+    const theirs = (error as NodeJS.ErrnoException).code === 'EEXIST' ? readLocal(file) : null;
+    if (theirs === null) throw error;
+    return theirs;
+  } finally {
+    rmSync(whole, { force: true });
+  }
+}
+
+/** For its owner's eyes alone, from the first byte on. */
+export function writeNew(file: string, text: string): void {
+  rmSync(file, { force: true });
+  const fd = openSync(file, 'wx', 0o600);
+  try {
+    writeSync(fd, text);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

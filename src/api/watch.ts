@@ -1,0 +1,237 @@
+/** One look at Redis for all who watch: limiters read in turn, what changed told to each channel; nothing is read for nobody. Stage: api. */
+import type { Clock } from '../clock.js';
+import { describeFault } from '../faults.js';
+import type { Logger } from '../log.js';
+import type { LimiterAddress } from '../redis/keys.js';
+import { entryRecord } from '../view/entry.js';
+import { listLimiters, type Session } from '../view/limiters.js';
+import { pointOf } from '../view/series.js';
+import type { StatusView } from '../view/status.js';
+import { statusView } from '../view/status.js';
+import { createStatusReader, type StatusReader } from '../view/status-reader.js';
+import { type Channel, createChannel, type Watcher } from './channel.js';
+import { createRing, type Ring } from './ring.js';
+import type { AuditRecord, LimiterPoint, TickEvent } from './types.js';
+
+export interface Watch {
+  readonly clients: number;
+  readonly ring: Ring;
+  /**
+   * Tells a client of all limiters (null) or of one. @returns how it leaves; null: too many watch.
+   */
+  join(
+    limiter: LimiterAddress | null,
+    lastId: string | undefined,
+    client: Watcher,
+  ): (() => void) | null;
+  close(): void;
+}
+
+export interface WatchOptions {
+  session: Session;
+  clock: Clock;
+  log: Logger;
+  /** How often Redis is looked at. Default 1 s. */
+  everyMs?: number;
+  mostClients?: number;
+  onClients?: (clients: number) => void;
+}
+
+const MOST_CLIENTS = 64;
+/** Limiters of one look: of 1,000 each is read every 4 s, so that a page costs a daemon little. */
+const MOST_AT_ONCE = 250;
+/** Who lost their connection finds what they missed for so long after the last has gone. */
+const LINGER_MS = 30_000;
+/** New limiters are seen after so many looks. */
+const LIST_EVERY = 5;
+
+interface Watched {
+  address: LimiterAddress;
+  reader: StatusReader;
+  view: StatusView | null;
+  /** What it is compared by: ages aside. */
+  mark: string;
+}
+
+export function createWatch(options: WatchOptions): Watch {
+  const { session, clock, log, everyMs = 1000, mostClients = MOST_CLIENTS, onClients } = options;
+  const ring = createRing();
+  const watched = new Map<string, Watched>();
+  /** '' is the channel of all. */
+  const channels = new Map<string, Channel>();
+  let timer: NodeJS.Timeout | null = null;
+  let closed = false;
+  let looks = 0;
+  let next = 0;
+  let idleSinceMs: number | null = null;
+  let last: TickEvent = { atMs: 0, everyMs, redisAway: null };
+
+  const clients = () => [...channels.values()].reduce((sum, one) => sum + one.clients, 0);
+
+  function channelOf(name: string): Channel {
+    let channel = channels.get(name);
+    if (channel === undefined) {
+      channel = createChannel(() => ({
+        ...last,
+        limiters: [...watched.values()].flatMap(({ address, view }) =>
+          view !== null && (name === '' || name === address.name) ? [view] : [],
+        ),
+      }));
+      channels.set(name, channel);
+    }
+    return channel;
+  }
+
+  async function list(): Promise<string[]> {
+    const found = new Map((await listLimiters(session)).map((one) => [one.name, one]));
+    const gone = [...watched.keys()].filter((name) => !found.has(name));
+    for (const name of gone) {
+      watched.delete(name);
+      ring.forget(name);
+    }
+    for (const [name, address] of found) if (!watched.has(name)) watched.set(name, fresh(address));
+    return gone;
+  }
+
+  function fresh(address: LimiterAddress): Watched {
+    const reader = createStatusReader(session.redis, address, true);
+    return { address, reader, view: null, mark: '' };
+  }
+
+  /** Of the channel of all some in turn, and each that has a channel of its own. */
+  function due(): Watched[] {
+    const all = [...watched.values()];
+    const focused = all.filter(({ address }) => (channels.get(address.name)?.clients ?? 0) > 0);
+    if ((channels.get('')?.clients ?? 0) === 0) return focused;
+    const unread = all.filter(({ view }) => view === null);
+    const turn = unread.length > 0 ? all : all.slice(next, next + MOST_AT_ONCE);
+    next = next + MOST_AT_ONCE >= all.length ? 0 : next + MOST_AT_ONCE;
+    return [...new Set([...turn, ...focused])];
+  }
+
+  async function look(): Promise<void> {
+    const gone = looks++ % LIST_EVERY === 0 || watched.size === 0 ? await list() : [];
+    const changed: StatusView[] = [];
+    const points: LimiterPoint[] = [];
+    const entries: AuditRecord[] = [];
+    let atMs = last.atMs;
+    let fault: unknown = null;
+    let read = 0;
+    await Promise.all(
+      due().map(async (one) => {
+        try {
+          const { facts, entries: found } = await one.reader.read();
+          const view = statusView(facts);
+          const point = pointOf(facts, view);
+          read += 1;
+          atMs = Math.max(atMs, Math.floor(facts.nowMs));
+          ring.add(one.address.name, point);
+          points.push({ limiter: one.address.name, ...point });
+          entries.push(...found.map((entry) => entryRecord(entry, false)));
+          const mark = markOf(view);
+          if (mark !== one.mark) changed.push(view);
+          one.mark = mark;
+          one.view = view;
+        } catch (error) {
+          // Read anew when it can be read again.
+          one.mark = '';
+          one.reader = createStatusReader(session.redis, one.address, true);
+          fault = error;
+        }
+      }),
+    );
+    // One that cannot be read is not Redis gone.
+    if (read === 0 && fault !== null) throw fault;
+    last = { atMs: atMs === 0 ? clock.nowMs() : atMs, everyMs: lookEveryMs(), redisAway: null };
+    tell(
+      changed,
+      gone,
+      points,
+      entries.sort((a, b) => a.atMs - b.atMs),
+    );
+  }
+
+  function lookEveryMs(): number {
+    return everyMs * Math.max(1, Math.ceil(watched.size / MOST_AT_ONCE));
+  }
+
+  function tell(
+    limiters: StatusView[],
+    gone: string[],
+    points: LimiterPoint[],
+    entries: AuditRecord[],
+  ): void {
+    for (const [name, channel] of channels) {
+      const own = (limiter: string) => name === '' || name === limiter;
+      const rows = limiters.filter((view) => own(view.limiter));
+      const dots = name === '' ? [] : points.filter(({ limiter }) => own(limiter));
+      const left = gone.filter(own);
+      const told = entries.filter(({ limiter }) => own(limiter));
+      const { atMs } = last;
+      if (rows.length + left.length + dots.length > 0) {
+        channel.tell('limiters', { atMs, limiters: rows, gone: left, points: dots });
+      }
+      if (told.length > 0) channel.tell('audit', { entries: told });
+      channel.tell('tick', name === '' ? last : { ...last, everyMs });
+    }
+  }
+
+  async function turn(): Promise<void> {
+    if (clients() === 0) {
+      idleSinceMs ??= clock.monotonicMs();
+      if (clock.monotonicMs() - idleSinceMs >= LINGER_MS) return rest();
+    } else idleSinceMs = null;
+    try {
+      await look();
+    } catch (error) {
+      last = { ...last, redisAway: describeFault(error).message };
+      for (const channel of channels.values()) channel.tell('tick', last);
+      log.debug({ event: 'watch_failed', err: error });
+    }
+    for (const channel of channels.values()) channel.ready();
+    if (!closed) timer = setTimeout(() => void turn(), everyMs);
+  }
+
+  /** Forgets all: what is not looked at any more is not known. */
+  function rest(): void {
+    timer = null;
+    idleSinceMs = null;
+    channels.clear();
+    for (const one of watched.values()) one.mark = '';
+    looks = 0;
+  }
+
+  return {
+    ring,
+    get clients() {
+      return clients();
+    },
+    join(address, lastId, client) {
+      if (closed || clients() >= mostClients) return null;
+      if (address !== null && !watched.has(address.name)) watched.set(address.name, fresh(address));
+      const leave = channelOf(address?.name ?? '').join(lastId, client);
+      onClients?.(clients());
+      if (timer === null) {
+        timer = setTimeout(() => void turn(), 0);
+      }
+      return () => {
+        leave();
+        onClients?.(clients());
+      };
+    },
+    close() {
+      closed = true;
+      if (timer !== null) clearTimeout(timer);
+      for (const channel of channels.values()) channel.close();
+    },
+  };
+}
+
+/** What is not a matter of time passing alone. */
+function markOf(view: StatusView): string {
+  return JSON.stringify({
+    ...view,
+    holds: view.holds.map((hold) => ({ ...hold, leftMs: 0 })),
+    daemon: { ...view.daemon, lastTickAgeMs: 0, heartbeatLeftMs: 0 },
+  });
+}

@@ -1,0 +1,35 @@
+/** Sampled decisions of the last minute; whoever looks has services sample for some seconds more. Stage: api. */
+import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import type { RedisClient } from '../redis/run-script.js';
+import {
+  ASK_TTL_MS,
+  type DecisionSample,
+  readSample,
+  SAMPLE_FIELD,
+  SAMPLES_KEPT,
+  type TailAsk,
+} from '../redis/tail-fields.js';
+
+/** Without what tells samples apart from each other. */
+export type DecisionView = Omit<DecisionSample, 'u' | 'n'>;
+
+/** Newest first: those that this ratio would have chosen. */
+export async function readSamples(
+  redis: RedisClient,
+  address: LimiterAddress,
+  { asker, ratio, limit }: { asker: string; ratio: number; limit: number },
+): Promise<DecisionView[]> {
+  const keys = limiterKeys(address);
+  const [seconds] = await redis.time();
+  const untilMs = Number(seconds) * 1000 + ASK_TTL_MS;
+  const wish: TailAsk = { ratio, untilMs, salt: '' };
+  await redis.hset(keys.tail, asker, JSON.stringify(wish));
+  await redis.pexpire(keys.tail, ASK_TTL_MS);
+  const entries = await redis.xrevrange(keys.samples, '+', '-', 'COUNT', SAMPLES_KEPT);
+  const samples = entries.flatMap(([, fields]) => {
+    const text = fields[fields.indexOf(SAMPLE_FIELD) + 1];
+    const sample = text === undefined ? null : readSample(text);
+    return sample !== null && sample.u < ratio ? [sample] : [];
+  });
+  return samples.slice(0, limit).map(({ u: _u, n: _n, ...sample }) => sample);
+}
