@@ -19,9 +19,14 @@ export interface ReadEntriesOptions {
   limit?: number;
   /** Continue after this stream id (exclusive), toward older entries. */
   before?: string;
+  /** The oldest stream id to read (inclusive). */
+  from?: string;
   kind?: 'change' | 'note';
   actor?: Actor['kind'];
-  reason?: string;
+  /** Part of the actor's name, in any case of letters. */
+  by?: string;
+  /** One of these reason codes. */
+  reason?: string | readonly string[];
   epoch?: number;
   revision?: number;
   /** Only entries stored at or after, and before, these Redis times (ms). */
@@ -48,7 +53,7 @@ export async function readEntries(
 ): Promise<EntryPage> {
   const { limit = 50, sinceMs } = options;
   const key = limiterKeys(address).audit;
-  const oldest = sinceMs === undefined ? '-' : String(Math.floor(sinceMs));
+  const oldest = options.from ?? (sinceMs === undefined ? '-' : String(Math.floor(sinceMs)));
   let from = options.before === undefined ? newestId(options.untilMs) : `(${options.before}`;
   const entries: StoredEntry[] = [];
   const unreadable: UnreadableEntry[] = [];
@@ -96,12 +101,18 @@ function newestId(untilMs: number | undefined): string {
   return untilMs === undefined ? '+' : `(${Math.ceil(untilMs)}-0`;
 }
 
-function matches(entry: StoredEntry, options: ReadEntriesOptions): boolean {
+/** By who, why and what kind; when it was stored is for the reading of the stream. */
+export function matches(entry: StoredEntry, options: ReadEntriesOptions): boolean {
   return (
     (options.kind === undefined || entry.kind === options.kind) &&
     (options.revision === undefined || entry.revision === options.revision) &&
     (options.epoch === undefined || entry.epoch === options.epoch) &&
-    (options.actor === undefined || entry.body.actor?.kind === options.actor) &&
-    (options.reason === undefined || entry.body.reason === options.reason)
+    (options.actor === undefined || entry.body.actor.kind === options.actor) &&
+    (options.by === undefined || isBy(entry.body.actor.name, options.by)) &&
+    (options.reason === undefined || [options.reason].flat().includes(entry.body.reason))
   );
+}
+
+function isBy(name: string, part: string): boolean {
+  return name.toLowerCase().includes(part.toLowerCase());
 }

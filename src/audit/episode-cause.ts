@@ -23,6 +23,16 @@ function each(kind: CauseKind, ...reasons: string[]): Record<string, CauseKind> 
   return Object.fromEntries(reasons.map((reason) => [reason, kind]));
 }
 
+/** Codes of what persons do; those of daemons are above. */
+const VERBS = ['rollback', 'pin', 'release', 'freeze', 'thaw', 'rollout', 'trip', 'reset'];
+const SUBJECT_VERBS = ['subject_block', 'subject_exempt', 'subject_limit', 'subject_clear'];
+const NOTES = ['write_refused', 'signal_missing', 'clock_skew'];
+
+/** For who asks for one by name; others may stand in a log of another version. */
+export const REASON_CODES: readonly string[] = [
+  ...new Set([...Object.keys(KINDS), ...VERBS, ...SUBJECT_VERBS, ...NOTES]),
+];
+
 /** Worst first. What only follows from others stands last. */
 const WORST: readonly CauseKind[] = [
   'redis',

@@ -8,13 +8,13 @@ import { clean, localTime, number } from './text.js';
 export function entryLines(
   c: Colours,
   entry: StoredEntry,
-  options: { columns: number; withLimiter: boolean },
+  options: { columns: number; withLimiter: boolean; numbers?: boolean },
 ): string {
   const { body } = entry;
   const label = entry.kind === 'change' ? c.bold(`r${entry.revision}`.padEnd(7)) : c.dim('note   ');
   const limiter = options.withLimiter ? `${clean(String(body.limiter))}  ` : '';
   const who = actor(c, entry);
-  const numbers = changedNumbers(body.before ?? null, body.after ?? null);
+  const numbers = options.numbers === false ? '' : changedNumbers(body.before, body.after);
   const first = [
     `${label}${c.dim(localTime(body.atMs))}  ${limiter}${who}  ${reason(c, entry)}`,
     numbers,

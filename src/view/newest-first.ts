@@ -85,7 +85,7 @@ function startOf(cursor: Cursor | null, name: string): string | undefined {
 }
 
 /** The least id above this one, so that an exclusive bound takes it in. */
-function following(id: string): string {
+export function following(id: string): string {
   const [ms, n] = id.split('-');
   return `${ms}-${BigInt(n!) + 1n}`;
 }
