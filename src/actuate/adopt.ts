@@ -2,45 +2,20 @@
 
 import type { LoadedPolicy } from '../policy/load.js';
 import { parseByPerson } from '../redis/by-person.js';
-import type { ActuateReply, Authority } from '../redis/calls.js';
+import type { ActuateReply } from '../redis/calls.js';
 import { effective, settled } from '../redis/effective.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { ParamChange, Params } from '../redis/params.js';
 import { keepSource } from '../redis/sources.js';
 import { inForceAt, readOverrides } from '../redis/subject-override.js';
 import { entryValues, type RedisClient, readParamsAnyhow, write } from './actuator.js';
+import type { AdoptOptions, AdoptOutcome } from './adopt-types.js';
 import { adoptedParams, createdParams } from './adopted-params.js';
 import { readEntries } from './audit.js';
-import type { Actor, EntryValues } from './entry.js';
+import type { EntryValues } from './entry.js';
 
 export type { LoadedPolicy } from '../policy/load.js';
-
-export interface AdoptOptions {
-  /** A daemon that owns the limiter writes by its lease; everyone else by compare-and-set. Default: person. */
-  authority?: Authority;
-  actor: Actor;
-  leaseMs: number;
-  /** The writer's wall time, ms. */
-  nowMs: number;
-  prefix?: string | undefined;
-  /** Params this process saw last: what missing params are restored to, instead of the policy's own numbers. */
-  last?: Params | null;
-  /** The person's own words, kept in the entry. */
-  why?: string | undefined;
-  /** Why what was read is not what the writer was shown; null: go on. Then nothing is written. */
-  moved?: (params: Params | null, nowMs: number) => string | null;
-}
-
-export type AdoptOutcome =
-  | {
-      status: 'created' | 'restored' | 'changed';
-      epoch: number;
-      revision: number;
-      sentence: string;
-    }
-  | { status: 'unchanged' }
-  | { status: 'refused'; reason: 'group' | 'moved'; sentence: string }
-  | { status: 'refused'; reason: 'write'; sentence: string; reply: ActuateReply };
+export type { AdoptOptions, AdoptOutcome } from './adopt-types.js';
 
 /** Where the limiter of a policy lives. */
 export function policyAddress(policy: LoadedPolicy['policy'], prefix?: string): LimiterAddress {
@@ -157,9 +132,7 @@ async function change(
   const { actor } = options;
   const person = actor.kind === 'person' ? actor.name : undefined;
   const adopted = adoptedParams(loaded, params, nowUs / 1000, person);
-  const sentence = agrees
-    ? `${loaded.file} says what was adopted in its place: policy ${loaded.hash.slice(0, 12)} is the file's again.`
-    : adopted.sentence;
+  const sentence = agrees ? agreesSentence(loaded) : adopted.sentence;
   Object.assign(adopted.change, await saidRules(redis, address, nowUs));
   const now = { ...params, ...settled(params, effective(params, nowUs / 1000)) };
   const reply = await write(
@@ -192,6 +165,10 @@ async function change(
 function agreesNow(params: Params, { actor, last }: AdoptOptions): boolean {
   const byFile = actor.kind === 'autopilot' && last === undefined;
   return byFile && parseByPerson(params.byPerson).policy !== undefined;
+}
+
+function agreesSentence({ file, hash }: LoadedPolicy): string {
+  return `${file} says what a person adopted: policy ${hash.slice(0, 12)} is the file's again.`;
 }
 
 function withWhy(sentence: string, { why }: AdoptOptions): string {

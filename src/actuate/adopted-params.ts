@@ -133,7 +133,7 @@ export function adoptedParams(
   return {
     change,
     goesLower: lowest(change) < lowest(params),
-    sentence: `Policy ${loaded.hash.slice(0, 12)} is adopted in place of ${params.policyHash.slice(0, 12)}, mode ${mode}: ${told}: ${numbers(change)}${standsTold(said)}${rollout.told}${profileOf(windows)}.`,
+    sentence: `${adoptedWords(loaded.hash, params.policyHash)}, mode ${mode}: ${told}: ${numbers(change)}${standsTold(said)}${rollout.told}${profileOf(windows)}.`,
   };
 }
 
@@ -149,6 +149,12 @@ function atTheMoment(
     policy: profiled(policy, profile?.name),
     windows: windowsText({ ...(profile && { profile }), ...(freeze && { freeze }) }),
   };
+}
+
+function adoptedWords(hash: string, replaced: string): string {
+  const [policy, other] = [hash.slice(0, 12), replaced.slice(0, 12)];
+  if (hash === replaced) return `Policy ${policy} is put in force once more`;
+  return `Policy ${policy} is adopted in place of ${other}`;
 }
 
 /** A hold is active until its time, or until a person ends it (-1). */

@@ -1,5 +1,6 @@
 /** One limiter's turn: sense, estimate, then lead (decide, guard, write or beat) or watch while another leads. Stage: daemon. */
 import { adopt, type LoadedPolicy } from '../actuate/adopt.js';
+import { readAdopted } from '../actuate/adopted-policy.js';
 import { createLease } from '../actuate/lease.js';
 import { createEstimateState, type EstimateState, estimate } from '../estimate/estimate.js';
 import type { Params } from '../redis/params.js';
@@ -7,7 +8,6 @@ import { createParamsReader } from '../redis/reread-params.js';
 import { isOlder } from '../redis/write-order.js';
 import { reportInForce, reportLease } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
-import { readAdopted } from './adopted.js';
 import { logAdoption } from './adoption-log.js';
 import { createClockHold } from './clock-hold.js';
 import { createDuty } from './duty.js';

@@ -13,15 +13,18 @@ import { listLimiters, type Session } from './limiters.js';
 import { type Drift, driftOf, type NumberName, type Owned, ownersOf } from './plan-owners.js';
 import { groupWarnings, limiterWarnings } from './plan-warnings.js';
 
-/** `orphan`: no file of those given; its adopted policy stays. `refuse`: it cannot be adopted, `sentence` says why. */
-export type PlanAction = 'create' | 'change' | 'unchanged' | 'orphan' | 'refuse';
+/**
+ * `mend`: the policy is adopted, but what is in force has drifted from it. `orphan`: no file of those given; its adopted
+ * policy stays. `refuse`: it cannot be adopted, `sentence` says why.
+ */
+export type PlanAction = 'create' | 'change' | 'mend' | 'unchanged' | 'orphan' | 'refuse';
 
 export interface PlannedNumber extends Owned {
   name: NumberName;
   /** 0 of the cap: none. */
   inForce: number | null;
   /** As adopting would put it in force; null: nothing is adopted. */
-  then: number | null;
+  planned: number | null;
 }
 
 export interface LimiterPlan {
@@ -34,9 +37,9 @@ export interface LimiterPlan {
   /** Hashes. */
   adopted: string | null;
   desired: string | null;
-  mode: ({ inForce: Mode | null; then: Mode | null } & Owned) | null;
+  mode: ({ inForce: Mode | null; planned: Mode | null } & Owned) | null;
   numbers: PlannedNumber[];
-  rollout: ({ inForce: string; then: string } & Owned) | null;
+  rollout: ({ inForce: string; planned: string } & Owned) | null;
   /** Of the policy. */
   fields: FieldChange[];
   drift: Drift[];
@@ -60,13 +63,14 @@ export interface PlanView {
 /** So many entries are looked through for who set a number. */
 const ENTRIES = 200;
 
-/** Reads only. `person` is who would adopt. */
+/** Reads only. `person` is who would adopt; `orphans`: tell of limiters without a file, too. */
 export async function planView(
   session: Session,
   loaded: readonly LoadedPolicy[],
   person: string,
+  orphans: boolean,
 ): Promise<PlanView> {
-  const known = await listLimiters(session);
+  const known = orphans ? await listLimiters(session) : [];
   const given = new Set(loaded.map(({ policy }) => policy.limiter.name));
   const limiters: LimiterPlan[] = [];
   const together: Policy[] = loaded.map(({ policy }) => policy);
@@ -82,7 +86,7 @@ export async function planView(
     if (policy !== null) together.push(policy);
   }
   limiters.sort((a, b) => (a.limiter < b.limiter ? -1 : 1));
-  const counts = { create: 0, change: 0, unchanged: 0, orphan: 0, refuse: 0 };
+  const counts = { create: 0, change: 0, mend: 0, unchanged: 0, orphan: 0, refuse: 0 };
   for (const { action } of limiters) counts[action] += 1;
   return { redis: session.url, atMs, limiters, counts, warnings: groupWarnings(together) };
 }
@@ -110,21 +114,23 @@ async function planOne(
     const { change, sentence } = createdParams(loaded, null, atMs);
     const plan: LimiterPlan = { ...of, ...nothing, action: 'create', sentence };
     plan.numbers = NUMBERS.map((name) => {
-      return { name, inForce: null, then: change[name] ?? null, ...OF_POLICY };
+      return { name, inForce: null, planned: change[name] ?? null, ...OF_POLICY };
     });
-    plan.mode = { inForce: null, then: change.mode ?? null, ...OF_POLICY };
+    plan.mode = { inForce: null, planned: change.mode ?? null, ...OF_POLICY };
     return { plan, atMs };
   }
   const before = await readPolicy(redis, address);
   const changes = params.policyHash !== desired;
   const { change, sentence } = adoptedParams(loaded, params, atMs, person);
+  const now = await standsNow(redis, address, before, params, atMs, changes ? change : {});
+  const mends = !changes && now.drift.length > 0;
   const plan: LimiterPlan = {
     ...of,
-    action: changes ? 'change' : 'unchanged',
-    ...(await standsNow(redis, address, before, params, atMs, changes ? change : {})),
+    ...now,
+    action: changes ? 'change' : mends ? 'mend' : 'unchanged',
     fields: before === null ? [] : policyDiff(before, policy),
     warnings: changes ? limiterWarnings(before, policy, params, change) : [],
-    sentence: changes ? sentence : null,
+    sentence: changes ? sentence : mends ? 'what has drifted is put right' : null,
   };
   if (before === null)
     plan.warnings.push('the adopted policy cannot be read: what differs from it is not known.');
@@ -166,12 +172,12 @@ async function standsNow(
   const { mode = params.mode, rollout = params.rollout } = change;
   return {
     ...{ epoch, revision, adopted, stood: stoodOf(params, nowMs) },
-    mode: { inForce: params.mode, then: mode, ...(owners?.mode ?? UNKNOWN) },
+    mode: { inForce: params.mode, planned: mode, ...(owners?.mode ?? UNKNOWN) },
     numbers: NUMBERS.map((name) => {
-      const then = change[name] ?? params[name];
-      return { name, inForce: params[name], then, ...(owners?.[name] ?? UNKNOWN) };
+      const planned = change[name] ?? params[name];
+      return { name, inForce: params[name], planned, ...(owners?.[name] ?? UNKNOWN) };
     }),
-    rollout: { inForce: params.rollout, then: rollout, ...(owners?.rollout ?? UNKNOWN) },
+    rollout: { inForce: params.rollout, planned: rollout, ...(owners?.rollout ?? UNKNOWN) },
     drift: of === null ? [] : driftOf(of),
   };
 }

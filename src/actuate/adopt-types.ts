@@ -1,0 +1,31 @@
+/** What adopting a policy takes and gives. Stage: actuate. */
+import type { ActuateReply, Authority } from '../redis/calls.js';
+import type { Params } from '../redis/params.js';
+import type { Actor } from './entry.js';
+
+export interface AdoptOptions {
+  /** A daemon that owns the limiter writes by its lease; everyone else by compare-and-set. Default: person. */
+  authority?: Authority;
+  actor: Actor;
+  leaseMs: number;
+  /** The writer's wall time, ms. */
+  nowMs: number;
+  prefix?: string | undefined;
+  /** Params this process saw last: what missing params are restored to, instead of the policy's own numbers. */
+  last?: Params | null;
+  /** The person's own words, kept in the entry. */
+  why?: string | undefined;
+  /** Why what was read is not what the writer was shown; null: go on. Then nothing is written. */
+  moved?: (params: Params | null, nowMs: number) => string | null;
+}
+
+export type AdoptOutcome =
+  | {
+      status: 'created' | 'restored' | 'changed';
+      epoch: number;
+      revision: number;
+      sentence: string;
+    }
+  | { status: 'unchanged' }
+  | { status: 'refused'; reason: 'group' | 'moved'; sentence: string }
+  | { status: 'refused'; reason: 'write'; sentence: string; reply: ActuateReply };

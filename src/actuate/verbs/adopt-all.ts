@@ -1,0 +1,94 @@
+/** Adopts policies for a person, each limiter by itself: what is no longer as the person was shown is left alone. Stage: actuate. */
+import { setTimeout } from 'node:timers/promises';
+import type { Params } from '../../redis/params.js';
+import type { RedisClient } from '../actuator.js';
+import { type AdoptOutcome, adopt, type LoadedPolicy } from '../adopt.js';
+import type { Actor } from '../entry.js';
+import { movesSince, type Stood } from './stood.js';
+
+export interface AdoptStep {
+  loaded: LoadedPolicy;
+  /** What the person was shown; null: the limiter had no params. */
+  stood: Stood | null;
+  /** It is adopted, and what is in force has drifted from it. */
+  mends?: boolean;
+}
+
+export interface AdoptResult {
+  limiter: string;
+  /** `moved`: it is no longer what the person was shown; `refused`: Redis or the group forbids it; `failed`: a fault. */
+  status: 'created' | 'changed' | 'unchanged' | 'moved' | 'refused' | 'failed';
+  epoch: number | null;
+  revision: number | null;
+  sentence: string;
+}
+
+export interface AdoptAllOptions {
+  actor: Actor;
+  /** The person's own words, kept in the entries. */
+  why?: string | undefined;
+  prefix?: string | undefined;
+  /** Wall time of the entries, ms. */
+  nowMs(): number;
+}
+
+/** Writers that move the revision between read and write are waited out; this bounds it. */
+const ATTEMPTS = 40;
+const PAUSE_MS = 25;
+
+/** One limiter that cannot be adopted does not keep the others from it. */
+export async function adoptAll(
+  redis: RedisClient,
+  steps: readonly AdoptStep[],
+  options: AdoptAllOptions,
+): Promise<AdoptResult[]> {
+  const results: AdoptResult[] = [];
+  for (const step of steps) {
+    const limiter = step.loaded.policy.limiter.name;
+    try {
+      results.push(resultOf(limiter, await adoptStep(redis, step, options)));
+    } catch (error) {
+      const sentence = (error as Error).message;
+      results.push({ limiter, status: 'failed', epoch: null, revision: null, sentence });
+    }
+  }
+  return results;
+}
+
+async function adoptStep(
+  redis: RedisClient,
+  { loaded, stood, mends = false }: AdoptStep,
+  { actor, why, prefix, nowMs }: AdoptAllOptions,
+): Promise<AdoptOutcome> {
+  const moved = (params: Params | null, redisMs: number) => {
+    // Somebody else has adopted the very same: there is nothing left to do.
+    if (params?.policyHash === loaded.hash && !mends) return null;
+    const told = movesSince(stood, params, redisMs);
+    return told.length === 0 ? null : `it has moved since: ${told.join('; ')}`;
+  };
+  for (let attempt = 1; ; attempt++) {
+    const outcome = await adopt(redis, loaded, {
+      ...{ actor, why, prefix, moved, again: mends, leaseMs: 0, nowMs: nowMs() },
+    });
+    if (outcome.status !== 'refused' || outcome.reason !== 'write') return outcome;
+    const { reply } = outcome;
+    const again =
+      reply.status === 'refused' && ['revision', 'head', 'exists'].includes(reply.reason);
+    if (!again || attempt >= ATTEMPTS) return outcome;
+    await setTimeout(PAUSE_MS);
+  }
+}
+
+function resultOf(limiter: string, outcome: AdoptOutcome): AdoptResult {
+  if (outcome.status === 'unchanged') {
+    const sentence = 'it is adopted already';
+    return { limiter, status: 'unchanged', epoch: null, revision: null, sentence };
+  }
+  if (outcome.status === 'refused') {
+    const status = outcome.reason === 'moved' ? 'moved' : 'refused';
+    return { limiter, status, epoch: null, revision: null, sentence: outcome.sentence };
+  }
+  const { epoch, revision, sentence } = outcome;
+  const status = outcome.status === 'changed' ? 'changed' : 'created';
+  return { limiter, status, epoch, revision, sentence };
+}
