@@ -13,12 +13,14 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildDashboard } from './build-dashboard.mjs';
 import { runChild } from './child.mjs';
 
 const INPUTS = [
   'src',
   'lua',
   'scripts/build-lua.mjs',
+  'scripts/build-dashboard.mjs',
   'tsconfig.json',
   'tsconfig.build.json',
   'package.json',
@@ -39,6 +41,7 @@ export async function build(root) {
     mkdirSync(staging, { recursive: true });
     const compile = [node, tsc, '-p', 'tsconfig.build.json', '--outDir', staging];
     const compiled = await runChild(compile, { cwd: root, quietStdout: true });
+    await buildDashboard(root, join(staging, 'dashboard'));
     publish(staging, join(root, 'dist'));
     if (compiled === 0) writeFileSync(join(root, 'dist', STAMP), hash);
     return compiled;

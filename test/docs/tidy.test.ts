@@ -18,6 +18,8 @@ import {
   sources,
 } from '../support/source-tree.js';
 
+/** What a browser loads of the dashboard. */
+const DASHBOARD = ['src/dashboard/main.tsx', 'src/dashboard/shell/theme-early.ts'];
 const scripts = filesUnder('scripts', /\.(mjs|sh)$/);
 const written = [
   ...sources,
@@ -107,8 +109,22 @@ describe('imports', () => {
     expect(shown(wrong)).toEqual([]);
   });
 
-  test('nothing imports the edges: cli, demo and daemon stand outermost', () => {
+  test('the dashboard runs in a browser: of other rooms it takes types, and plain code for words and episodes', () => {
+    const shared = /^src\/(view\/(text|signal-unit)|audit\/episodes)\.ts$/;
+    const wrong = imports.filter(
+      ({ from, to, own, typeOnly }) =>
+        roomOf(from) === 'dashboard' &&
+        !typeOnly &&
+        (own
+          ? roomOf(to) !== 'dashboard' && !shared.test(to)
+          : !/^(preact(\/hooks)?|uplot)$/.test(to)),
+    );
+    expect(shown(wrong)).toEqual([]);
+  });
+
+  test('nothing imports the edges: cli, demo, daemon and dashboard stand outermost', () => {
     const allowed: Record<string, string[]> = {
+      dashboard: ['dashboard'],
       // The demo tells its story in the words of the CLI.
       cli: ['cli', 'demo'],
       demo: ['demo', 'cli'],
@@ -172,7 +188,7 @@ describe('imports', () => {
   });
 
   test('every file is reached from an entry', () => {
-    const entries = packageEntries();
+    const entries = [...packageEntries(), ...DASHBOARD];
     for (const entry of entries) expect(sources.map((file) => file.path)).toContain(entry);
     const reached = new Set(entries);
     for (const path of reached) {

@@ -33,7 +33,7 @@ export function filesUnder(folder: string, ending: RegExp): SourceFile[] {
 export const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 /** All but generated ones. */
-export const sources = filesUnder('src', /\.ts$/).filter((file) => !file.path.includes('.gen.'));
+export const sources = filesUnder('src', /\.tsx?$/).filter((file) => !file.path.includes('.gen.'));
 export const lua = filesUnder('lua', /\.lua$/);
 
 const STATEMENT =
@@ -61,7 +61,7 @@ export function importsOf({ path, text }: SourceFile): Import[] {
   }));
   return [...found, ...dynamic].map(({ to, ...rest }) => {
     const own = to.startsWith('.');
-    const target = relative(ROOT, join(ROOT, dirname(path), to)).replace(/\.js$/, '.ts');
+    const target = relative(ROOT, join(ROOT, dirname(path), to)).replace(/\.js(x?)$/, '.ts$1');
     return { from: path, to: own ? target : to, own, ...rest };
   });
 }

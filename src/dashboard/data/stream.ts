@@ -1,0 +1,102 @@
+/** The live events: opens the stream, opens it again whatever ended it, and starts from a whole snapshot each time. Stage: dashboard. */
+import type { LimitersEvent, SnapshotEvent, StreamEvent, TickEvent } from '../../api/types.js';
+import { streamUrl } from '../client.js';
+import { hear, retryDelay } from './freshness.js';
+import { readSession } from './session.js';
+import { addEntries, current, tellPoints, update } from './store.js';
+
+/** So many ticks without a word, and never less than this: the connection is dead, though nobody closed it. */
+const DEAD_TICKS = 4;
+const DEAD_MS = 8000;
+
+let source: EventSource | null = null;
+let retry: ReturnType<typeof setTimeout> | undefined;
+let watchdog: ReturnType<typeof setTimeout> | undefined;
+let failures = 0;
+let watched: string | null = null;
+
+/** One limiter each second, or all (null). Called again with the same it does nothing. */
+export function watch(limiter: string | null): void {
+  if (source !== null && watched === limiter) return;
+  watched = limiter;
+  open();
+}
+
+export function close(): void {
+  source?.close();
+  source = null;
+  clearTimeout(retry);
+  clearTimeout(watchdog);
+}
+
+/** Now rather than when its time has come: the network is back, or someone looks again. */
+export function retryNow(): void {
+  if (current().connection.kind === 'waiting') open();
+}
+
+function open(): void {
+  close();
+  update({ connection: { kind: 'connecting' } });
+  const opened = new EventSource(streamUrl(watched));
+  source = opened;
+  // The browser's own reconnecting ends for ever at the first 502 of a proxy: ours does not.
+  opened.onerror = () => {
+    if (opened === source) failed();
+  };
+  const on = <E extends StreamEvent['event']>(
+    event: E,
+    take: (data: Extract<StreamEvent, { event: E }>['data']) => void,
+  ) => {
+    opened.addEventListener(event, (message) => {
+      if (opened !== source) return;
+      failures = 0;
+      arm();
+      take(JSON.parse((message as MessageEvent<string>).data));
+    });
+  };
+  on('snapshot', takeSnapshot);
+  on('limiters', takeLimiters);
+  on('audit', ({ entries }) => addEntries(entries));
+  on('tick', takeTick);
+  arm();
+}
+
+function failed(): void {
+  close();
+  failures += 1;
+  const delay = retryDelay(failures, Math.random());
+  update({ connection: { kind: 'waiting', retryAtMs: performance.now() + delay } });
+  retry = setTimeout(open, delay);
+  // A session that has ended answers no stream either, and no retry would mend that.
+  void readSession();
+}
+
+function arm(): void {
+  clearTimeout(watchdog);
+  const everyMs = current().heard?.everyMs ?? 0;
+  watchdog = setTimeout(failed, Math.max(DEAD_MS, DEAD_TICKS * everyMs));
+}
+
+function heardOf({ atMs, everyMs, redisAway }: TickEvent) {
+  return hear(current().heard, { atMs, everyMs, redisAway }, performance.now());
+}
+
+function takeSnapshot(snapshot: SnapshotEvent): void {
+  update({
+    connection: { kind: 'live' },
+    heard: heardOf(snapshot),
+    rows: new Map(snapshot.limiters.map((view) => [view.limiter, view])),
+  });
+}
+
+function takeLimiters({ limiters, gone, points }: LimitersEvent): void {
+  const rows = new Map(current().rows);
+  for (const view of limiters) rows.set(view.limiter, view);
+  for (const name of gone) rows.delete(name);
+  update({ rows });
+  tellPoints(points);
+}
+
+function takeTick(tick: TickEvent): void {
+  update({ connection: { kind: 'live' }, heard: heardOf(tick) });
+}

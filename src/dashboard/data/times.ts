@@ -1,0 +1,47 @@
+/** Times as the reader's clock shows them, with UTC beside; spans in words. Pure. Stage: dashboard. */
+import { span } from '../../view/text.js';
+
+const two = (n: number) => String(n).padStart(2, '0');
+
+/** `13:02:11` of today, else with the date. */
+export function localTime(ms: number, nowMs: number): string {
+  const d = new Date(ms);
+  if (Number.isNaN(d.getTime())) return '?';
+  const clock = `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+  return sameDay(d, new Date(nowMs)) ? clock : `${dayText(d)} ${clock}`;
+}
+
+/** `2026-05-04 13:02:11 UTC` */
+export function utcTime(ms: number): string {
+  const d = new Date(ms);
+  if (Number.isNaN(d.getTime())) return '?';
+  return `${d.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+export function isoTime(ms: number): string {
+  const d = new Date(ms);
+  return Number.isNaN(d.getTime()) ? '' : d.toISOString();
+}
+
+/** `3 min ago`; of what lies ahead `in 12 s`: one unit is enough. */
+export function ago(ms: number, nowMs: number): string {
+  const past = nowMs - ms;
+  const words = span(Math.abs(past)).split(' ').slice(0, 2).join(' ');
+  if (Math.abs(past) < 1000) return 'now';
+  return past > 0 ? `${words} ago` : `in ${words}`;
+}
+
+/** `mm:ss` under an hour, `h:mm:ss` above: a countdown of steady width. */
+export function countdown(ms: number): string {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  const rest = `${two(Math.floor((s % 3600) / 60))}:${two(s % 60)}`;
+  return s >= 3600 ? `${Math.floor(s / 3600)}:${rest}` : rest;
+}
+
+function dayText(d: Date): string {
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+}
+
+function sameDay(a: Date, b: Date): boolean {
+  return a.toDateString() === b.toDateString();
+}

@@ -1,0 +1,146 @@
+/** Fleet and health: daemons, who leads what, Redis, signals that are lost. Stage: dashboard. */
+import type { FleetAnswer } from '../../api/types.js';
+import { span } from '../../view/text.js';
+import { api } from '../client.js';
+import { useAnswer } from '../data/ask.js';
+import { useStore } from '../data/store.js';
+import { Glyph } from '../parts/glyph.jsx';
+import { Clipped, Outside } from '../parts/outside.jsx';
+import { limiterHash } from '../routing.js';
+import { useTitle } from '../shell/title.js';
+import { Leases } from './leases.jsx';
+import { Redis } from './redis.jsx';
+
+/** A daemon that has said nothing for so long is gone, or cut off. */
+const SILENT_MS = 10_000;
+
+export function FleetPage() {
+  const asked = useAnswer('fleet', api.fleet, 2000);
+  const answer = asked.value;
+  const gone = answer?.daemons.filter(isGone) ?? [];
+  const unled = answer?.leases.filter(({ owner }) => owner === null) ?? [];
+  const wrong = [
+    ...(answer?.redis.unknown != null ? ['Redis cannot be asked'] : []),
+    ...(gone.length > 0 ? [`${gone.length} silent`] : []),
+    ...(unled.length > 0 ? [`${unled.length} without a daemon`] : []),
+  ];
+  useTitle(wrong.length > 0 ? `${wrong[0]} · Fleet · Flyball` : 'Fleet · Flyball');
+  return (
+    <>
+      <h1>Fleet and health</h1>
+      {answer === null ? (
+        <p class={asked.fault ? 'error' : 'empty'}>{asked.fault ?? 'Reading it…'}</p>
+      ) : (
+        <>
+          {asked.fault !== null && <p class="error">{asked.fault}</p>}
+          <Daemons daemons={answer.daemons} />
+          <div class="two">
+            <Redis redis={answer.redis} />
+            <LostSignals />
+          </div>
+          <Leases leases={answer.leases} />
+        </>
+      )}
+    </>
+  );
+}
+
+type Daemon = FleetAnswer['daemons'][number];
+
+function isGone(daemon: Daemon): boolean {
+  return daemon.silentMs > SILENT_MS;
+}
+
+function Daemons({ daemons }: { daemons: readonly Daemon[] }) {
+  return (
+    <section class="sheet" aria-label="Daemons">
+      <h2>Daemons</h2>
+      <div class="scrolled stacked">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">State</th>
+              <th scope="col">Host</th>
+              <th scope="col" class="num">
+                Leads
+              </th>
+              <th scope="col" class="num">
+                Policy faults
+              </th>
+              <th scope="col">Version</th>
+              <th scope="col">Listens at</th>
+            </tr>
+          </thead>
+          <tbody>
+            {daemons.map((daemon) => (
+              <tr key={daemon.owner}>
+                <th scope="row">
+                  <Clipped text={daemon.name} focusable />
+                  {daemon.self && <span class="chip">this one</span>}
+                </th>
+                <td>
+                  <span class={`state ${isGone(daemon) ? 'act' : 'well'}`}>
+                    <Glyph shape={isGone(daemon) ? 'act' : 'well'} />
+                    {isGone(daemon) ? `silent for ${span(daemon.silentMs)}` : 'alive'}
+                  </span>
+                </td>
+                <td>
+                  <Outside
+                    text={`${daemon.host}${daemon.pid === null ? '' : `, pid ${daemon.pid}`}`}
+                  />
+                </td>
+                <td class="num" data-label="leads">
+                  {daemon.leads}
+                </td>
+                <td
+                  class={`num ${daemon.policyFaults > 0 ? 'error' : ''}`}
+                  data-label="policy faults"
+                >
+                  {daemon.policyFaults}
+                </td>
+                <td>
+                  <Outside text={daemon.version ?? '?'} />
+                </td>
+                <td>
+                  {daemon.http === '' ? (
+                    <span class="soft">nowhere</span>
+                  ) : (
+                    <Outside text={daemon.http} />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function LostSignals() {
+  const { rows } = useStore();
+  const lost = [...rows.values()].flatMap((view) =>
+    view.missing.map((one) => ({ ...one, limiter: view.limiter })),
+  );
+  return (
+    <section class="sheet" aria-label="Signals without evidence">
+      <h2>Signals without evidence</h2>
+      {lost.length === 0 ? (
+        <p class="soft">None: every signal that a law decides by is fresh.</p>
+      ) : (
+        <ul class="lost">
+          {lost.slice(0, 100).map(({ limiter, signal, reason }) => (
+            <li key={`${limiter} ${signal}`}>
+              <a href={limiterHash(limiter)}>
+                <Outside text={limiter} />
+              </a>{' '}
+              <Outside text={signal} />: <Outside text={reason} />
+            </li>
+          ))}
+          {lost.length > 100 && <li>and {lost.length - 100} more</li>}
+        </ul>
+      )}
+    </section>
+  );
+}

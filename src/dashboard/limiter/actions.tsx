@@ -1,0 +1,60 @@
+/** The verbs of a limiter as buttons: those that make sense now; one opens its dialog. Stage: dashboard. */
+import type { Verb } from '../../api/types.js';
+import type { StatusView } from '../../view/status.js';
+import { mayWrite, useStore } from '../data/store.js';
+
+/** Held things can be let go, open ones reset; the rest can always be asked for. Pure. */
+export function verbsNow(view: StatusView): Verb[] {
+  if (!view.managed) return [];
+  const holds = new Set(view.holds.map(({ kind }) => kind));
+  return [
+    'rollback',
+    ...(holds.has('pinned') ? (['release'] as const) : []),
+    'pin',
+    holds.has('frozen') ? 'thaw' : 'freeze',
+    view.state === 'closed' || view.state === 'recovering' ? 'trip' : 'reset',
+  ];
+}
+
+const WORDS: Record<Verb, string> = {
+  rollback: 'Roll back…',
+  pin: 'Pin…',
+  release: 'Release…',
+  freeze: 'Freeze…',
+  thaw: 'Thaw…',
+  trip: 'Trip…',
+  reset: 'Reset…',
+};
+
+export function Actions({ view, onVerb }: { view: StatusView; onVerb: (verb: Verb) => void }) {
+  const state = useStore();
+  if (!view.managed) return null;
+  if (!mayWrite(state)) {
+    const who =
+      state.session?.name == null
+        ? 'Sign in as operator to change anything.'
+        : 'Your role only reads.';
+    return <span class="chip held verbs">Read-only. {who}</span>;
+  }
+  return (
+    <fieldset class="actions verbs">
+      <legend class="unseen">Change it</legend>
+      {verbsNow(view).map((verb) => (
+        <button
+          key={verb}
+          type="button"
+          class={
+            verb === 'trip'
+              ? 'danger'
+              : verb === 'release' || verb === 'reset' || verb === 'thaw'
+                ? 'primary'
+                : ''
+          }
+          onClick={() => onVerb(verb)}
+        >
+          {WORDS[verb]}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,184 @@
+/** One limiter: what needs a person, what it did, what happened, and the verbs to change it. Stage: dashboard. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { AuditRecord, Verb, VerbAnswer } from '../../api/types.js';
+import { Charts } from '../charts/charts.jsx';
+import { api } from '../client.js';
+import { useAnswer } from '../data/ask.js';
+import { pageTitle, worstAttention } from '../data/attention.js';
+import { wordsOf } from '../data/session.js';
+import { mayWrite, nowMs, useStore } from '../data/store.js';
+import { StateBadge } from '../parts/glyph.jsx';
+import { Outside, outside } from '../parts/outside.jsx';
+import type { ChangeRef } from '../routing.js';
+import { useTitle } from '../shell/title.js';
+import { VerbDialog } from '../verbs/dialog.jsx';
+import { Actions } from './actions.jsx';
+import { Change } from './change.jsx';
+import { Now } from './now.jsx';
+import { Signals } from './signals.jsx';
+import { Story } from './story.jsx';
+import { before, storyOf, withNew } from './told.js';
+import { TopSubjects } from './top.jsx';
+
+const PAGE = 200;
+
+export function LimiterPage({ name, change }: { name: string; change: ChangeRef | null }) {
+  const state = useStore();
+  const view = state.rows.get(name) ?? null;
+  const asked = useAnswer(`${name} ${view?.revision ?? ''}`, () => api.limiter(name), 5000);
+  const shown = view ?? asked.value?.limiter ?? null;
+  const log = useLog(name, state.entries);
+  const [doing, setDoing] = useState<{ verb: Verb; to?: string } | null>(null);
+  const [done, setDone] = useState<VerbAnswer | null>(null);
+  const told = useMemo(() => storyOf(log.entries, nowMs(), log.more), [log.entries, log.more]);
+  const attention = shown === null ? null : worstAttention(shown, nowMs());
+  const wrong =
+    attention !== null && attention.level !== 'well' ? [{ name, words: attention.words }] : [];
+  useTitle(wrong.length > 0 ? pageTitle('Limiter', wrong) : `${name} · Flyball`);
+
+  if (shown === null) {
+    return (
+      <>
+        <h1>
+          <Outside text={name} />
+        </h1>
+        <p class={asked.fault ? 'error' : 'empty'}>
+          {asked.fault ? <Outside text={asked.fault} /> : 'Reading it…'}
+        </p>
+      </>
+    );
+  }
+  const rollbackTo = (of: ChangeRef) => {
+    const older = mayWrite(state) ? before(log.entries, of) : null;
+    return older === null ? null : `${older.epoch}.${older.revision}`;
+  };
+  const onRollback = (to: string) => setDoing({ verb: 'rollback', to });
+  const onVerb = (verb: Verb) => {
+    const to =
+      verb === 'rollback'
+        ? rollbackTo({ epoch: shown.epoch ?? 0, revision: shown.revision ?? 0 })
+        : null;
+    setDoing({ verb, ...(to === null ? {} : { to }) });
+  };
+  return (
+    <>
+      <div class="head">
+        <h1>
+          <Outside text={name} />
+        </h1>
+        <StateBadge view={shown} />
+        <span class="chip">mode {shown.mode ?? 'none'}</span>
+        <span class="soft grow">
+          {shown.revision === null ? '' : `revision ${shown.revision}`}
+          {shown.group !== null && (
+            <>
+              , group <Outside text={shown.group} />
+            </>
+          )}
+        </span>
+        <Actions view={shown} onVerb={onVerb} />
+      </div>
+      <p role="status" class={done === null ? 'unseen' : 'done'}>
+        {done !== null && (
+          <>
+            Done{done.revision === null ? '' : `, revision ${done.revision}`}:{' '}
+            <Outside text={done.sentence} />
+          </>
+        )}
+      </p>
+      {change !== null && (
+        <Change
+          limiter={name}
+          change={change}
+          rollbackTo={rollbackTo(change)}
+          onRollback={onRollback}
+        />
+      )}
+      <Now view={shown} answer={asked.value} />
+      <Charts limiter={name} />
+      <Signals limiter={name} />
+      <section class="sheet" aria-label="What happened">
+        <h2>What happened</h2>
+        {told.length > 0 && (
+          <Story limiter={name} told={told} rollbackTo={rollbackTo} onRollback={onRollback} />
+        )}
+        {told.length === 0 && (
+          <p class="soft">
+            {log.reading ? 'Reading it…' : 'Nothing was changed as far as the log goes back.'}
+          </p>
+        )}
+        {log.fault !== null && <p class="error">{outside(log.fault)}</p>}
+        {log.more && (
+          <button type="button" onClick={log.older}>
+            Older
+          </button>
+        )}
+      </section>
+      <TopSubjects limiter={name} />
+      {doing !== null && (
+        <VerbDialog
+          limiter={name}
+          {...doing}
+          onClose={() => setDoing(null)}
+          onDone={(answer) => {
+            setDoing(null);
+            setDone(answer);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** The audit log, newest first: read page by page, with what comes live. After a lost stream it is read again. */
+function useLog(name: string, live: readonly AuditRecord[]) {
+  const [read, setRead] = useState<{
+    name: string;
+    entries: AuditRecord[];
+    next: string | null;
+  } | null>(null);
+  const [fault, setFault] = useState<string | null>(null);
+  const wanted = useRef(name);
+  wanted.current = name;
+  const { connection } = useStore();
+  const alive = connection.kind === 'live';
+  const take = async (cursor?: string) => {
+    try {
+      const query = {
+        limit: PAGE,
+        kind: 'change' as const,
+        ...(cursor === undefined ? {} : { before: cursor }),
+      };
+      const page = await api.audit(name, query);
+      if (wanted.current !== name) return;
+      setRead((old) => ({
+        name,
+        entries:
+          cursor === undefined || old === null ? page.entries : [...old.entries, ...page.entries],
+        next: page.next,
+      }));
+      setFault(null);
+    } catch (error) {
+      setFault(wordsOf(error));
+    }
+  };
+  useEffect(() => {
+    void take();
+  }, [name, alive]);
+  const own = read?.name === name ? read : null;
+  const entries = useMemo(
+    () =>
+      withNew(
+        own?.entries ?? [],
+        live.filter((entry) => entry.limiter === name && entry.kind === 'change'),
+      ),
+    [own, live, name],
+  );
+  return {
+    entries,
+    fault,
+    reading: own === null && fault === null,
+    more: own !== null && own.next !== null,
+    older: () => void take(own?.next ?? undefined),
+  };
+}

@@ -1,0 +1,92 @@
+/** Each signal: reading, setpoint, verdict, and what follows from it now. Stage: dashboard. */
+import { withUnit } from '../../view/signal-unit.js';
+import type { SignalVerdict } from '../../view/signals.js';
+import { span } from '../../view/text.js';
+import { api } from '../client.js';
+import { useAnswer } from '../data/ask.js';
+import type { Level } from '../data/attention.js';
+import { Glyph } from '../parts/glyph.jsx';
+import { Outside } from '../parts/outside.jsx';
+
+const LEVEL: Record<SignalVerdict, Level> = {
+  fresh: 'well',
+  waiting: 'well',
+  thin: 'look',
+  stale: 'look',
+  missing: 'act',
+};
+
+export function Signals({ limiter }: { limiter: string }) {
+  const asked = useAnswer(limiter, () => api.signals(limiter), 5000);
+  const answer = asked.value;
+  return (
+    <section class="sheet" aria-label="Signals">
+      <h2>Signals</h2>
+      {answer === null ? (
+        <p class={asked.fault ? 'error' : 'soft'}>{asked.fault ?? 'Reading them…'}</p>
+      ) : answer.signals.length === 0 ? (
+        <p class="soft">{answer.held ?? 'Its policy reads none.'}</p>
+      ) : (
+        <div class="scrolled stacked">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Signal</th>
+                <th scope="col" class="num">
+                  Reading
+                </th>
+                <th scope="col" class="num">
+                  Setpoint
+                </th>
+                <th scope="col">State</th>
+                <th scope="col">So the law</th>
+              </tr>
+            </thead>
+            <tbody>
+              {answer.signals.map((view) => (
+                <tr key={view.signal}>
+                  <th scope="row">
+                    <Outside text={view.signal} />
+                  </th>
+                  <td class="num" data-label="Reading">
+                    {view.value === null ? '–' : withUnit(view.value, view.unit)}
+                  </td>
+                  <td class="num" data-label="Setpoint">
+                    {view.setpoint === null
+                      ? '–'
+                      : `${view.side === 'above' ? '>' : '<'} ${withUnit(view.setpoint, view.unit)}`}
+                  </td>
+                  <td class="broad">
+                    <span class={`state ${LEVEL[view.verdict]}`}>
+                      <Glyph shape={LEVEL[view.verdict]} />
+                      {view.verdict}
+                    </span>{' '}
+                    <span class="soft small">
+                      {view.verdict === 'fresh' ? '' : span(view.ageMs)}
+                      {view.reason === null ? (
+                        ''
+                      ) : (
+                        <>
+                          {' '}
+                          <Outside text={view.detail ?? view.reason} />
+                        </>
+                      )}
+                    </span>
+                  </td>
+                  <td class="broad" data-label="The law">
+                    <Outside text={view.follows} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {answer?.held && answer.signals.length > 0 && (
+        <p class="soft small">
+          <Outside text={answer.held} />
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,52 @@
+/** What happened to a limiter, as episodes of the entries that were read, with those entries beneath. Pure. Stage: dashboard. */
+import type { AuditRecord } from '../../api/types.js';
+import { type Episode, episodesOf, inStreamOrder } from '../../audit/episodes.js';
+
+export interface Told {
+  episode: Episode;
+  /** Newest first. */
+  entries: AuditRecord[];
+}
+
+/** Newest episode first. `more`: older entries were not read. */
+export function storyOf(entries: readonly AuditRecord[], nowMs: number, more: boolean): Told[] {
+  const asEpisodeEntry = entries
+    .filter(({ kind }) => kind === 'change')
+    .map((record) => ({
+      id: record.id,
+      kind: record.kind,
+      epoch: record.epoch,
+      revision: record.revision,
+      body: record,
+    }));
+  const newestFirst = [...entries]
+    .filter(({ kind }) => kind === 'change')
+    .sort((a, b) => inStreamOrder(b, a));
+  return episodesOf(asEpisodeEntry, { nowMs, cut: more })
+    .map((episode) => ({ episode, entries: newestFirst.filter((entry) => within(episode, entry)) }))
+    .reverse();
+}
+
+function within({ id, lastId }: Episode, entry: AuditRecord): boolean {
+  return inStreamOrder(entry, { id }) >= 0 && inStreamOrder(entry, { id: lastId }) <= 0;
+}
+
+/** Entries that came live before those that were read, each once, newest first. */
+export function withNew(read: readonly AuditRecord[], live: readonly AuditRecord[]): AuditRecord[] {
+  const known = new Set(read.map(({ id }) => id));
+  return [...live.filter(({ id }) => !known.has(id)), ...read].sort((a, b) => inStreamOrder(b, a));
+}
+
+/** The change that stood before this one: where a rollback of it goes. null: there is none that was read. */
+export function before(
+  entries: readonly AuditRecord[],
+  of: { epoch: number; revision: number },
+): AuditRecord | null {
+  const older = entries.filter(
+    ({ kind, epoch, revision, after }) =>
+      kind === 'change' &&
+      after !== null &&
+      (epoch < of.epoch || (epoch === of.epoch && revision < of.revision)),
+  );
+  return older.sort((a, b) => b.epoch - a.epoch || b.revision - a.revision)[0] ?? null;
+}

@@ -1,0 +1,217 @@
+/** All limiters: what needs a person first, then the rest; found by a word, sorted by any column. Stage: dashboard. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { LEVELS, pageTitle } from '../data/attention.js';
+import {
+  matches,
+  nextSort,
+  parseSort,
+  rowOf,
+  type Sort,
+  type SortBy,
+  sorted,
+  sortText,
+} from '../data/rows.js';
+import { nowMs, useStore } from '../data/store.js';
+import { Glyph } from '../parts/glyph.jsx';
+import { limiterHash, overviewHash } from '../routing.js';
+import { useTitle } from '../shell/title.js';
+import { useOverviewKeys } from './keys.js';
+import { LimiterRow } from './row.jsx';
+import { rowHeight, useVisibleRows } from './window.js';
+
+const HEADS: readonly {
+  by: SortBy;
+  title: string;
+  column: string;
+  num?: boolean;
+  wide?: boolean;
+}[] = [
+  { by: 'name', title: 'Limiter', column: 'col-name' },
+  { by: 'state', title: 'State', column: 'col-state' },
+  { by: 'rate', title: 'Rate', column: 'col-bar', num: true },
+  { by: 'cap', title: 'Cap', column: 'col-bar', num: true },
+  { by: 'offered', title: 'Offered', column: 'col-num', num: true },
+  { by: 'admitted', title: 'Admitted', column: 'col-num', num: true, wide: true },
+  { by: 'denied', title: 'Denied', column: 'col-num', num: true },
+  { by: 'signal', title: 'Worst signal', column: 'col-signal', wide: true },
+  { by: 'change', title: 'Last change', column: '', wide: true },
+];
+const LEVEL_WORDS = {
+  act: 'need you now',
+  look: 'to look at',
+  held: 'held by a person',
+  well: 'well',
+};
+
+export function Overview({ search: asked, sort: askedSort }: { search: string; sort: string }) {
+  const { rows: views, heard } = useStore();
+  const [search, setSearch] = useState(asked);
+  const [sort, setSort] = useState<Sort>(parseSort(askedSort));
+  const [chosen, setChosen] = useState<string | null>(null);
+  const box = useRef<HTMLInputElement>(null);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const now = nowMs();
+  const all = useMemo(() => [...views.values()].map((view) => rowOf(view, now)), [views]);
+  const shown = useMemo(
+    () =>
+      sorted(
+        all.filter((row) => matches(row, search)),
+        sort,
+      ),
+    [all, search, sort],
+  );
+  const range = useVisibleRows(body, shown.length);
+  const wrong = all.filter((row) => row.attention.level === 'act');
+  useTitle(
+    pageTitle(
+      'Limiters',
+      wrong.map((row) => ({ name: row.view.limiter, words: row.attention.words })),
+    ),
+  );
+  useEffect(() => {
+    history.replaceState(null, '', overviewHash(search, sortText(sort)));
+  }, [search, sort]);
+
+  const at = shown.findIndex((row) => row.view.limiter === chosen);
+  const move = (by: number) => {
+    const next = Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + by));
+    const row = shown[next];
+    if (row === undefined) return;
+    setChosen(row.view.limiter);
+    bring(body.current, next);
+  };
+  const open = () => {
+    const row = shown[at];
+    if (row !== undefined) location.hash = limiterHash(row.view.limiter);
+  };
+  useOverviewKeys({ search: () => box.current?.focus(), move, open });
+  const onSearchKey = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') {
+      setSearch('');
+      box.current?.blur();
+    } else if (event.key === 'Enter' && shown[0]) {
+      location.hash = limiterHash(shown[0].view.limiter);
+    }
+  };
+
+  return (
+    <>
+      <div class="head">
+        <h1>Limiters</h1>
+        <p class="tally grow">
+          {LEVELS.map((level) => {
+            const count = all.filter((row) => row.attention.level === level).length;
+            return count === 0 ? null : (
+              <span key={level} class={`state ${level}`}>
+                <Glyph shape={level} />
+                {count} {LEVEL_WORDS[level]}
+              </span>
+            );
+          })}
+        </p>
+      </div>
+      <div class="tools">
+        <input
+          ref={box}
+          type="search"
+          aria-label="Find limiters"
+          placeholder="Find by name, state, mode, hold…  ( / )"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+          onKeyDown={onSearchKey}
+        />
+        <button
+          type="button"
+          aria-pressed={sort.by === 'need'}
+          onClick={() => setSort({ by: 'need', descending: false })}
+        >
+          What needs you first
+        </button>
+        <span class="soft small" role="status">
+          {search === '' ? '' : `${shown.length} of ${all.length} found`}
+        </span>
+      </div>
+      {shown.length === 0 ? (
+        <Nothing known={heard !== null} any={all.length > 0} />
+      ) : (
+        <div class="sheet limiters">
+          <table aria-rowcount={shown.length + 1}>
+            <caption class="unseen">
+              Limiters, with what is in force and what is asked of them
+            </caption>
+            <colgroup>
+              {HEADS.map((head) => (
+                <col key={head.by} class={`${head.column} ${head.wide ? 'wide' : ''}`} />
+              ))}
+            </colgroup>
+            <thead>
+              <tr aria-rowindex={1}>
+                {HEADS.map((head) => (
+                  <Head key={head.by} {...head} sort={sort} onSort={setSort} />
+                ))}
+              </tr>
+            </thead>
+            <tbody ref={body}>
+              <Spacer rows={range.from} height={range.height} />
+              {shown.slice(range.from, range.to).map((row, i) => (
+                <LimiterRow
+                  key={row.view.limiter}
+                  row={row}
+                  index={range.from + i}
+                  chosen={row.view.limiter === chosen}
+                  nowMs={now}
+                />
+              ))}
+              <Spacer rows={Math.max(0, shown.length - range.to)} height={range.height} />
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+type HeadProps = (typeof HEADS)[number] & { sort: Sort; onSort: (sort: Sort) => void };
+
+function Head({ by, title, num, wide, sort, onSort }: HeadProps) {
+  const own = sort.by === by;
+  const order = own ? (sort.descending ? 'descending' : 'ascending') : 'none';
+  return (
+    <th scope="col" class={`${num ? 'num' : ''} ${wide ? 'wide' : ''}`} aria-sort={order}>
+      <button type="button" onClick={() => onSort(nextSort(sort, by))}>
+        {title}
+        <span aria-hidden="true">{own ? (sort.descending ? '↓' : '↑') : ''}</span>
+      </button>
+    </th>
+  );
+}
+
+function Spacer({ rows, height }: { rows: number; height: number }) {
+  if (rows === 0) return null;
+  return (
+    <tr class="spacer" style={{ height: `${rows * height}px` }}>
+      <td colSpan={HEADS.length} />
+    </tr>
+  );
+}
+
+function Nothing({ known, any }: { known: boolean; any: boolean }) {
+  if (!known) return <p class="empty">Waiting for the first word of the daemon…</p>;
+  if (any) return <p class="empty">No limiter matches. Escape clears the search.</p>;
+  return (
+    <p class="empty">
+      No limiter is known in this Redis yet. A policy file makes one: <code>flyball init</code>{' '}
+      writes it, <code>flyball run</code> adopts it.
+    </p>
+  );
+}
+
+/** Scrolls so that this row is wholly in sight, below the head. */
+function bring(body: HTMLElement | null, index: number): void {
+  if (body === null) return;
+  const height = rowHeight();
+  const top = body.getBoundingClientRect().top + index * height;
+  const room = 7 * 16;
+  if (top < room) scrollBy(0, top - room);
+  else if (top + height > innerHeight) scrollBy(0, top + height - innerHeight);
+}

@@ -1,0 +1,68 @@
+/** The address of a page (`#/limiters/checkout`), read and written; deep links survive a reload. Pure. Stage: dashboard. */
+
+/** A change by the two numbers that name it. */
+export interface ChangeRef {
+  epoch: number;
+  revision: number;
+}
+
+export type Route =
+  | { page: 'overview'; search: string; sort: string }
+  | { page: 'limiter'; name: string; change: ChangeRef | null }
+  | { page: 'policies'; name: string | null }
+  | { page: 'fleet' }
+  | { page: 'unknown'; path: string };
+
+/** Any text gives a route: what nobody wrote is `unknown`, never an exception. */
+export function parseRoute(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#/, '').split('?');
+  const parts = path.split('/').filter((part) => part !== '');
+  const [first, second, third, fourth] = parts.map(decoded);
+  const params = new URLSearchParams(query);
+  if (first === undefined || first === 'limiters') {
+    if (second === undefined) {
+      return {
+        page: 'overview',
+        search: params.get('q') ?? '',
+        sort: params.get('sort') ?? '',
+      };
+    }
+    if (third === undefined) return { page: 'limiter', name: second, change: null };
+    const ref = /^(\d{1,15})\.(\d{1,15})$/.exec(third === 'changes' ? (fourth ?? '') : '');
+    if (ref !== null) {
+      const change = { epoch: Number(ref[1]), revision: Number(ref[2]) };
+      return { page: 'limiter', name: second, change };
+    }
+  }
+  if (first === 'policies') return { page: 'policies', name: second ?? null };
+  if (first === 'fleet' && second === undefined) return { page: 'fleet' };
+  return { page: 'unknown', path };
+}
+
+export function overviewHash(search = '', sort = ''): string {
+  const params = new URLSearchParams();
+  if (search !== '') params.set('q', search);
+  if (sort !== '') params.set('sort', sort);
+  const query = params.toString();
+  return query === '' ? '#/' : `#/?${query}`;
+}
+
+export function limiterHash(name: string): string {
+  return `#/limiters/${encodeURIComponent(name)}`;
+}
+
+export function changeHash(name: string, { epoch, revision }: ChangeRef): string {
+  return `${limiterHash(name)}/changes/${epoch}.${revision}`;
+}
+
+export function policyHash(name: string): string {
+  return `#/policies/${encodeURIComponent(name)}`;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

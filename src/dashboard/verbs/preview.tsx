@@ -1,0 +1,78 @@
+/** Now → then of a dry run, with what to know before saying yes. Stage: dashboard. */
+import type { EntryValues } from '../../actuate/entry.js';
+import type { VerbAnswer } from '../../api/types.js';
+import { number } from '../../view/text.js';
+import { Glyph } from '../parts/glyph.jsx';
+import { Outside } from '../parts/outside.jsx';
+import { Time } from '../parts/time.jsx';
+
+const ROWS: readonly [string, (values: EntryValues) => string][] = [
+  ['Breaker', (values) => values.state],
+  ['Rate', (values) => `${number(values.rate)}/s`],
+  ['Capacity', (values) => number(values.capacity)],
+  ['Cap', (values) => (values.inFlightMax ? number(values.inFlightMax) : 'none')],
+];
+
+export function ValuesTable({ before, after }: { before: EntryValues | null; after: EntryValues }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <td />
+          <th scope="col">{before === null ? '' : 'now'}</th>
+          <th scope="col">then</th>
+        </tr>
+      </thead>
+      <tbody>
+        {ROWS.map(([name, say]) => {
+          const now = before === null ? '' : say(before);
+          const then = say(after);
+          return (
+            <tr key={name} class={now === then ? 'same' : 'moved'}>
+              <th scope="row">{name}</th>
+              <td>{now}</td>
+              <td>{now === then ? 'the same' : `→ ${then}`}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+export function Preview({ answer }: { answer: VerbAnswer }) {
+  const { before, after, notes, sentence, hold } = answer;
+  return (
+    <>
+      {after !== null && answer.status !== 'nothing' && (
+        <ValuesTable before={before} after={after} />
+      )}
+      {hold !== null && (
+        <p class="sentence">
+          Held{' '}
+          {hold.untilMs === null ? (
+            'until a person ends it'
+          ) : (
+            <>
+              until <Time ms={hold.untilMs} />
+            </>
+          )}
+          .
+        </p>
+      )}
+      <p class="sentence">
+        <Outside text={sentence} />
+      </p>
+      {notes.length > 0 && (
+        <ul class="notes">
+          {notes.map((note) => (
+            <li key={note}>
+              <Glyph shape="look" />
+              <Outside text={note} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}

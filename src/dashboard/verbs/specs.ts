@@ -1,0 +1,146 @@
+/** What each verb asks for, says of itself, and how it is undone. Pure. Stage: dashboard. */
+import type { Verb, VerbRequest } from '../../api/types.js';
+
+export interface VerbSpec {
+  title: string;
+  /** On the button that writes. */
+  does: string;
+  /** What it is for, in a sentence. */
+  about: string;
+  undo: string;
+  /** It lasts for a time that a person chooses. */
+  holds: boolean;
+  /** It may keep the breaker from acting too. */
+  holdsBreaker?: boolean;
+  dangerous?: boolean;
+}
+
+export const VERBS: Record<Verb, VerbSpec> = {
+  rollback: {
+    title: 'Roll back',
+    does: 'Roll back',
+    about:
+      'Puts the numbers of an earlier revision in force again, as a new revision, and holds them.',
+    undo: 'Release gives the numbers back to the autopilot; a rollback to the revision before this one takes it back.',
+    holds: true,
+  },
+  pin: {
+    title: 'Pin',
+    does: 'Pin',
+    about:
+      'Holds a rate or a cap of yours. The autopilot leaves it alone until it lapses or is released.',
+    undo: 'Release ends it at any time; it lapses by itself.',
+    holds: true,
+    holdsBreaker: true,
+  },
+  release: {
+    title: 'Release',
+    does: 'Release',
+    about: 'Ends a pin or a rollback: the autopilot goes on from the values that stand now.',
+    undo: 'Pin again, or roll back to the revision that stands now.',
+    holds: false,
+  },
+  freeze: {
+    title: 'Freeze',
+    does: 'Freeze',
+    about:
+      'Nothing is changed by law, tuning or schedule until it lapses or is thawed. The breaker still acts.',
+    undo: 'Thaw ends it at any time; it lapses by itself.',
+    holds: true,
+    holdsBreaker: true,
+  },
+  thaw: {
+    title: 'Thaw',
+    does: 'Thaw',
+    about: 'Ends the freeze: the autopilot goes on from the values that stand now.',
+    undo: 'Freeze again.',
+    holds: false,
+  },
+  trip: {
+    title: 'Trip the breaker',
+    does: 'Deny everything',
+    about: 'Opens the breaker by hand: every request is denied at once.',
+    undo: 'Reset closes it; else it half-opens by itself when the time is over.',
+    holds: true,
+    dangerous: true,
+  },
+  reset: {
+    title: 'Reset the breaker',
+    does: 'Reset',
+    about: 'Closes the breaker: the stored limits are in force again at once.',
+    undo: 'Trip opens it again.',
+    holds: false,
+  },
+};
+
+/** How long a hold lasts; null: until a person ends it, undefined: as the policy says. */
+export interface HoldChoice {
+  title: string;
+  forMs: number | null | undefined;
+}
+
+const MINUTE = 60_000;
+const TIMES: readonly HoldChoice[] = [
+  { title: '15 minutes', forMs: 15 * MINUTE },
+  { title: '1 hour', forMs: 60 * MINUTE },
+  { title: '4 hours', forMs: 240 * MINUTE },
+  { title: '24 hours', forMs: 1440 * MINUTE },
+  { title: 'until a person ends it', forMs: null },
+];
+
+export function holdChoices(verb: Verb): readonly HoldChoice[] {
+  if (verb !== 'trip') return TIMES;
+  return [
+    { title: "the policy's open time", forMs: undefined },
+    { title: '1 minute', forMs: MINUTE },
+    ...TIMES,
+  ];
+}
+
+/** What stands first: an hour, or of a trip the policy's own time. */
+export function usualHold(verb: Verb): number {
+  return verb === 'trip' ? 0 : 1;
+}
+
+export interface Draft {
+  hold: number;
+  holdBreaker: boolean;
+  rate: string;
+  inFlight: string;
+  /** `epoch.revision` */
+  to: string;
+  reason: string;
+}
+
+/** The request of what was filled in; a string says what is missing or wrong. */
+export function requestOf(verb: Verb, draft: Draft): VerbRequest | string {
+  const request: VerbRequest = {};
+  const spec = VERBS[verb];
+  if (spec.holds) {
+    const { forMs } = holdChoices(verb)[draft.hold]!;
+    if (forMs === null) request.hold = true;
+    else if (forMs !== undefined) request.forMs = forMs;
+  }
+  if (spec.holdsBreaker && draft.holdBreaker) request.holdBreaker = true;
+  if (draft.reason.trim() !== '') request.reason = draft.reason.trim();
+  if (verb === 'rollback') {
+    const [epoch, revision] = draft.to.split('.').map(Number);
+    if (epoch === undefined || revision === undefined) return 'Choose the revision to go back to.';
+    Object.assign(request, { toEpoch: epoch, toRevision: revision });
+  }
+  if (verb === 'pin') {
+    const numbers = [
+      ['rate', draft.rate],
+      ['inFlight', draft.inFlight],
+    ] as const;
+    for (const [name, text] of numbers) {
+      if (text.trim() === '') continue;
+      const value = Number(text);
+      if (!Number.isFinite(value) || value < 0) return `${text} is no number of 0 or more.`;
+      request[name] = value;
+    }
+    if (request.rate === undefined && request.inFlight === undefined)
+      return 'Give a rate, a cap, or both.';
+  }
+  return request;
+}
