@@ -12,6 +12,8 @@ import type { WouldBe } from './would-be.js';
 export interface Checkpoint {
   v: 1;
   decide: DecideState;
+  /** Hash of the policy it was decided by; absent: of an older version. */
+  policy?: string | undefined;
   since: StateSince | null;
   wouldBe: WouldBe | null;
   /** Which Redis server the writes went to, and what was lowered after the last failover. */
@@ -36,6 +38,7 @@ export async function readCheckpoint(
   return {
     v: 1,
     decide: reviveDecideState(policy, stored.decide),
+    policy: typeof stored.policy === 'string' ? stored.policy : undefined,
     since: stored.since ?? null,
     wouldBe: stored.wouldBe ?? null,
     failover: readFailover(stored.failover),

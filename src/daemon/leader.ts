@@ -61,6 +61,9 @@ export function createLeader(
   /** True until the first decision after taking over: what this daemon has not seen proves nothing. */
   let first = true;
   let heldFor: string | null = null;
+  let policyHash: string | undefined;
+  /** Since the checkpoint another policy was adopted: the next decision knows. */
+  let news = false;
 
   /** Goes on from the checkpoint of the last owner, or of this daemon before the policy changed. */
   async function takeOver(adopted: LoadedPolicy | null): Promise<void> {
@@ -70,6 +73,8 @@ export function createLeader(
     if (adopted === null) return;
     const checkpoint = await readCheckpoint(redis, address, adopted.policy);
     decide = checkpoint.decide;
+    policyHash = adopted.hash;
+    news = checkpoint.policy !== undefined && checkpoint.policy !== adopted.hash;
     since = checkpoint.since;
     wouldBe = checkpoint.wouldBe;
     putRight.takeOver(checkpoint.failover);
@@ -113,6 +118,7 @@ export function createLeader(
     const group = await groupShare.read(policy, inForce.view, estimates.traffic, nowMs);
     if (group !== undefined) sample.group = group;
     if (profile !== undefined) sample.profile = profile;
+    if (news) sample.adopted = true;
     const ceiling = putRight.ceiling(nowMs);
     if (ceiling !== undefined) sample.ceiling = ceiling;
     const upstream = await upstreamBreaker.read(policy, nowMs);
@@ -134,7 +140,7 @@ export function createLeader(
         reason: decision.reason,
         sentence: decision.sentence,
         after: valuesOf(decision, params),
-        checkpoint: checkpointText({ decide: state, since, wouldBe, failover: putRight.failover }),
+        checkpoint: textOf(state, putRight.failover),
         ...inputs(policy.control.law, sample, before, decision),
       });
       if (written) decide = state;
@@ -144,6 +150,7 @@ export function createLeader(
       await noteRecommendation(policy, params, sample, before, decision, nowMs);
       await beat(params);
     }
+    if (decide === state && state !== before) news = false;
     if (wouldBe === null && decide === state) {
       await upstreamBreaker.tell(policy, state.memory.breaker, decision, params, nowMs);
     }
@@ -175,7 +182,11 @@ export function createLeader(
   }
 
   function checkpoint(failover: FailoverMemory | null): string | undefined {
-    return decide === null ? undefined : checkpointText({ decide, since, wouldBe, failover });
+    return decide === null ? undefined : textOf(decide, failover);
+  }
+
+  function textOf(state: DecideState, failover: FailoverMemory | null): string {
+    return checkpointText({ decide: state, policy: policyHash, since, wouldBe, failover });
   }
 
   async function noteRecommendation(

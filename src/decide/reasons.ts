@@ -16,6 +16,7 @@ export const REASONS = {
   law_raise: 'the limits bind and the service has room',
   unverified: 'the rate is only an upper bound: stand at a multiple of what was seen to work',
   law_settle: 'take over what held while no autopilot wrote',
+  auto_rollback: 'goodput fell after the limits rose: back to the last that proved good',
   downstream_share: 'above its share of what the limiters of one downstream may have together',
   reserve_raise: 'more is asked for than the limits allow: low priorities are shed first',
   reserve_lower: 'room for all: low priorities are let in again',

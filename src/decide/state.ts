@@ -2,7 +2,7 @@
 import type { Policy } from '../policy/schema.js';
 import { loopIn } from '../tune/loop.js';
 import type { BreakerMemory } from './breaker-types.js';
-import type { DecideState, GuardMemory, LawMemory } from './types.js';
+import type { DecideState, GuardMemory, LawMemory, ProofMemory } from './types.js';
 
 export function createDecideState(policy: Policy): DecideState {
   return {
@@ -39,9 +39,12 @@ export function budgetSize(policy: Policy): number {
  */
 export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideState {
   const fresh = createDecideState(policy);
-  if (!isRecord(checkpoint) || checkpoint.law !== fresh.law) return fresh;
-  const memory = checkpoint.memory;
-  if (!isRecord(memory) || !isRecord(memory.law)) return fresh;
+  if (!isRecord(checkpoint) || !isRecord(checkpoint.memory)) return fresh;
+  const { memory } = checkpoint;
+  // What proved good is no law's: it stays when the policy names another.
+  const proof = isProof(memory.proof) ? memory.proof : null;
+  if (proof) fresh.memory.proof = { ...proof };
+  if (checkpoint.law !== fresh.law || !isRecord(memory.law)) return fresh;
   if (!isRecord(memory.breaker) || !isRecord(memory.guard)) return fresh;
   const { state, resume, stored = null, ...breakerNumbers } = memory.breaker;
   const known = state === 'closed' || state === 'open' || state === 'half-open';
@@ -60,8 +63,19 @@ export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideSt
       guard: { ...fresh.memory.guard, ...memory.guard } as GuardMemory,
       ...(reserve && { reserve: { pressedMs: 0, relaxedMs: 0, ...reserve } }),
       ...(loop && { loop }),
+      ...(proof && { proof: { ...proof } }),
     },
   };
+}
+
+const PROOF_FIELDS = [
+  ...['rate', 'cap', 'good', 'answers', 'reporting', 'atRate', 'atCap', 'ok', 'asked', 'count'],
+  ...['ms', 'bad', 'worse', 'lastRate', 'lastCap', 'sinceRiseMs', 'adoptedMs', 'settleMs'],
+  ...['topRate', 'topCap', 'coolMs', 'level', 'calmMs'],
+] as readonly (keyof ProofMemory)[];
+
+function isProof(value: unknown): value is ProofMemory {
+  return isRecord(value) && PROOF_FIELDS.every((field) => Number.isFinite(value[field]));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -99,6 +99,8 @@ export interface Sample {
   ceiling?: number | undefined;
   /** The fleet has had its changes of this minute, or its raises of this hour: raises wait. */
   raisesWait?: boolean | undefined;
+  /** Another policy was adopted since the last tick. */
+  adopted?: boolean | undefined;
   /** Of a limiter whose breaker is an upstream's: the newest word of another that shares it. */
   upstream?: UpstreamWord | undefined;
 }
@@ -160,6 +162,39 @@ export interface ReserveMemory {
   relaxedMs: number;
 }
 
+/** The limits that were seen to give good answers, and the window in which those in force are judged. See the guard `autoRollback`. */
+export interface ProofMemory {
+  /** What proved good: limits, goodput (0: not known), the answers it was taken from, processes that report. */
+  rate: number;
+  cap: number;
+  good: number;
+  answers: number;
+  reporting: number;
+  /** The window under way: the lowest limits in it, and its sums. */
+  atRate: number;
+  atCap: number;
+  ok: number;
+  asked: number;
+  count: number;
+  ms: number;
+  /** Windows in a row with clearly less goodput, and the goodput of the last. */
+  bad: number;
+  worse: number;
+  /** In force at the last tick; ms since they rose, and since a policy was adopted. */
+  lastRate: number;
+  lastCap: number;
+  sinceRiseMs: number;
+  adoptedMs: number;
+  /** After a fall: ms until what is answered was admitted under the limits of now. */
+  settleMs: number;
+  /** Where raises end after a rollback, and for how long; how often it has happened of late. */
+  topRate: number;
+  topCap: number;
+  coolMs: number;
+  level: number;
+  calmMs: number;
+}
+
 /** What the adaptive law's loop was seen to do; `tune/loop.ts` says what the numbers mean. */
 export interface LoopMemory {
   /** 1: of the rate, 0: of the cap. */
@@ -191,6 +226,7 @@ export interface DecideState {
     guard: GuardMemory;
     reserve?: ReserveMemory;
     loop?: LoopMemory;
+    proof?: ProofMemory;
   };
 }
 

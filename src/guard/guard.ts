@@ -8,11 +8,13 @@ import type {
   Decision,
   GuardMemory,
   GuardVerdict,
+  ProofMemory,
   Proposal,
   Sample,
 } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { atFloorTicks, sayAtFloor } from './at-floor.js';
+import { autoRollback } from './auto-rollback.js';
 import { bounds } from './bounds.js';
 import { deadBand } from './dead-band.js';
 import { drift, driftMemory } from './drift.js';
@@ -28,6 +30,7 @@ export const LAW_GUARDS: readonly Guard[] = [
   staleness,
   slew,
   drift,
+  autoRollback,
   cooldown,
   budget,
   fleet,
@@ -43,11 +46,12 @@ export function guard(
   state: DecideState,
   sample: Sample,
   proposal: Proposal,
+  proof?: ProofMemory,
 ): { state: DecideState; decision: Decision } {
   const now = startingPoint(sample);
   const before = tickMemory(policy, state.memory.guard, sample);
   const verdicts: GuardVerdict[] = [];
-  const seen = { policy, memory: before, sample, now, proposal };
+  const seen = { policy, memory: before, proof, sample, now, proposal };
   for (const each of proposal.cause === 'breaker' ? BREAKER_GUARDS : LAW_GUARDS) {
     const result = each(seen);
     seen.proposal = result.proposal;

@@ -4,6 +4,7 @@ import { step } from '../decide/step.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
 import { profiled } from '../policy/profile.js';
 import type { Policy } from '../policy/schema.js';
+import { observeProof, settleProof } from './auto-rollback.js';
 import { withinCeiling } from './ceiling.js';
 import { sayShare, withinShare } from './group-share.js';
 import { guard } from './guard.js';
@@ -16,7 +17,10 @@ export function turn(
 ): { state: DecideState; decision: Decision } {
   const within = withinCeiling(withinShare(profiled(policy, sample.profile), sample), sample);
   const stepped = step(within, state, sample);
-  const guarded = guard(within, stepped.state, sample, stepped.proposal);
+  const proof = observeProof(within, state.memory.proof, sample);
+  const guarded = guard(within, stepped.state, sample, stepped.proposal, proof);
+  // `step` has made the memory anew.
+  if (proof !== undefined) guarded.state.memory.proof = settleProof(proof, guarded.decision);
   const shared =
     sample.group === undefined
       ? guarded

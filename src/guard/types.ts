@@ -1,11 +1,13 @@
 /** What a guard takes and gives. Stage: guard. */
 import type { LimiterNumbers } from '../decide/breaker-types.js';
-import type { GuardMemory, GuardVerdict, Proposal, Sample } from '../decide/types.js';
+import type { GuardMemory, GuardVerdict, ProofMemory, Proposal, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 
 export interface GuardInput {
   policy: Policy;
   memory: GuardMemory;
+  /** What proved good; undefined: nobody watches over it. */
+  proof?: ProofMemory | undefined;
   sample: Sample;
   /** What is in force and would stay, glide included. */
   now: LimiterNumbers;

@@ -15,6 +15,7 @@ export const ALERT_KINDS = [
   'signal_lost',
   'policy_failed',
   'failover',
+  'auto_rollback',
   'lease_lost',
   'hold_ending',
   'test',

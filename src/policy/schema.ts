@@ -104,6 +104,8 @@ export const guardsSchema = z.strictObject({
   changesPerMinute: number('changes', { min: 1, whole: true }).default(30),
   /** Factor by which rate and cap may rise within an hour above what they have been. Default: no limit. */
   driftPerHour: factor({ above: 1 }).optional(),
+  /** In mode `auto`: when goodput falls after a raise or an adoption, back to the last good values. Default: true. */
+  autoRollback: z.boolean({ error: 'is neither true nor false.' }).optional(),
 });
 
 export const policySchema = z.strictObject({

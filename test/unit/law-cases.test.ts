@@ -330,7 +330,11 @@ describe('determinism and size', () => {
     ]) {
       expect(reviveDecideState(policy, bad)).toEqual(fresh);
     }
-    const broken = JSON.parse(JSON.stringify(state).replace(/"cap":[\d.]+/, '"cap":null'));
-    expect(reviveDecideState(policy, broken)).toEqual(fresh);
+    const { proof, ...others } = state.memory;
+    const broken = JSON.parse(JSON.stringify(others).replace(/"cap":[\d.]+/, '"cap":null'));
+    expect(reviveDecideState(policy, { ...state, memory: broken })).toEqual(fresh);
+    // What proved good is the limiter's, not the law's.
+    const kept = { ...fresh, memory: { ...fresh.memory, proof } };
+    expect(reviveDecideState(policy, { ...state, memory: { ...broken, proof } })).toEqual(kept);
   });
 });

@@ -156,6 +156,19 @@ test('a failover is told once, by who saw it come; not by who only finds it in t
   expect(told(run([after, after]))).toEqual([]);
 });
 
+test('an automatic rollback is told once, with what was seen and the way back', () => {
+  const sentence =
+    '100 → 60 good answers/s since the limits rose 9 s ago; back to the last good values.';
+  const change = { revision: 8, who: 'autopilot d1', reason: 'auto_rollback', sentence };
+  const [alert, ...others] = run([{}, ...many(3, { revision: 8, change })]);
+  expect(others).toEqual([]);
+  expect(Object.fromEntries(linesOf(alert!))).toMatchObject({
+    why: sentence,
+    undo: "flyball rollback checkout --last --reason '…'",
+    look: 'flyball explain checkout 8',
+  });
+});
+
 test('what comes from outside stays on its line, and short', () => {
   const sentence = `x\n\u202eundo: rm -rf /\u0000${'y'.repeat(5000)}`;
   const change = { revision: 8, who: 'a\nb', reason: 'trip', sentence };

@@ -40,6 +40,7 @@ const SEVERITIES = {
   signal_lost: 'warning',
   policy_failed: 'warning',
   failover: 'warning',
+  auto_rollback: 'warning',
   lease_lost: 'warning',
   hold_ending: 'info',
   test: 'info',

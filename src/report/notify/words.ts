@@ -14,6 +14,7 @@ type Words = Pick<Alert, 'what' | 'why' | 'who' | 'numbers' | 'undo' | 'look'>;
 /** Reasons of changes that are told by themselves. */
 export const EVENTS: Record<string, AlertKind> = {
   redis_failover: 'failover',
+  auto_rollback: 'auto_rollback',
 };
 
 const percent = (share: number) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
@@ -107,6 +108,14 @@ export function words(kind: AlertKind, of: WordsFor): Words {
       return {
         ...base,
         what: 'another Redis server took over',
+        who: change?.who ?? base.who,
+        undo: `flyball rollback ${limiter} --last --reason '…'`,
+        look: change === null ? base.look : `flyball explain ${limiter} ${change.revision}`,
+      };
+    case 'auto_rollback':
+      return {
+        ...base,
+        what: 'goodput fell after the limits rose: back to the last good values',
         who: change?.who ?? base.who,
         undo: `flyball rollback ${limiter} --last --reason '…'`,
         look: change === null ? base.look : `flyball explain ${limiter} ${change.revision}`,
