@@ -9,6 +9,8 @@ export interface Anchor {
   id?: string;
   /** `the anchor`, `the signed head of 2026-03-01T02:14:00.000Z`. */
   name: string;
+  /** It lies where the entries lie: its absence shows a fault, its presence proves nothing. */
+  weak?: boolean;
 }
 
 export interface Fault {

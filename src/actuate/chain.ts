@@ -68,7 +68,11 @@ export function createChain(limiter: string, anchors: readonly Anchor[] = []): C
     if (entry.kind === 'change') facts.changes++;
     else facts.notes++;
     if (saysTrimmed(entry, facts.first.prev)) facts.trimNote = id;
-    for (const anchor of open) if (anchor.hash === entry.hash) prove(anchor.name, anchor);
+    for (const anchor of open) {
+      if (anchor.hash !== entry.hash) continue;
+      if (anchor.weak) open.delete(anchor);
+      else prove(anchor.name, anchor);
+    }
     return null;
   }
 

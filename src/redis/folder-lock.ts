@@ -1,4 +1,4 @@
-/** One process at a time in a folder, also after a holder was killed. Stage: embedded Redis. */
+/** One process at a time in a folder, also after a holder was killed. Stage: embedded Redis, audit. */
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FlyballError } from '../errors.js';
@@ -36,6 +36,16 @@ export async function withFolderLock<T>(
   } finally {
     release(folder, mine);
   }
+}
+
+export interface FolderHold {
+  release(): void;
+}
+
+/** Holds the folder until released, or this process has ended; null: another process of this machine does. */
+export function holdFolder(folder: string): FolderHold | null {
+  const mine = tryLock(folder);
+  return mine === null ? null : { release: () => release(folder, mine) };
 }
 
 /** The number of the lock that is now ours, or null while another holds it. */

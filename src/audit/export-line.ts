@@ -1,0 +1,142 @@
+/** The lines of an exported log: segments, entries, gaps and heads; one JSON object each. Stage: audit. */
+import type { GapLine as Gap } from '../actuate/chain-report.js';
+
+/** The newest entry of a limiter that an export has. */
+export interface Position {
+  id: string;
+  hash: string;
+  epoch: number;
+  revision: number;
+}
+
+/** The first line of a file: what lies in the one before it, and where each log stood there. */
+export interface SegmentLine {
+  v: 1;
+  kind: 'segment';
+  n: number;
+  prefix: string;
+  atMs: number;
+  prev: { file: string; sha256: string; bytes: number } | null;
+  heads: Record<string, Position>;
+  key?: string;
+  sig?: string;
+}
+
+/** As Redis stored it; `text` are the bytes that were hashed. */
+export interface EntryLine {
+  kind: 'entry';
+  limiter: string;
+  id: string;
+  /** Names and values in turn, as in the stream. */
+  fields: string[];
+}
+
+export interface GapLine extends Gap {
+  v: 1;
+  kind: 'gap';
+  limiter: string;
+  atMs: number;
+  key?: string;
+  sig?: string;
+}
+
+/** The newest hash of a log at a time: what a proof needs, signed when there is a key. */
+export interface HeadLine extends Position {
+  v: 1;
+  kind: 'head';
+  prefix: string;
+  limiter: string;
+  atMs: number;
+  key?: string;
+  sig?: string;
+}
+
+export type ExportLine = SegmentLine | EntryLine | GapLine | HeadLine;
+
+const BODY = ',"body":';
+const KNOWN = ['kind', 'epoch', 'revision', 'hash', 'prev', 'body'];
+
+/**
+ * An entry as a line. Its body stands there as the very bytes that were hashed, so that one line is one JSON object to
+ * read, and proof all the same; an entry of another form (edited from outside) goes along as its fields.
+ */
+export function entryText(limiter: string, id: string, fields: readonly string[]): string {
+  const names = fields.filter((_, i) => i % 2 === 0);
+  const values = fields.filter((_, i) => i % 2 === 1);
+  const [type, epoch = '', revision = '', hash, prev, body = ''] = values;
+  const usual =
+    names.join() === KNOWN.join() &&
+    [epoch, revision].every((n) => String(Number(n)) === n) &&
+    isOneLineObject(body);
+  const base = { v: 1, kind: 'entry', limiter, id };
+  if (!usual) return JSON.stringify({ ...base, fields });
+  const head = { ...base, type, epoch: Number(epoch), revision: Number(revision), hash, prev };
+  return `${JSON.stringify(head).slice(0, -1)}${BODY}${body}}`;
+}
+
+function isOneLineObject(text: string): boolean {
+  if (!text.startsWith('{') || !text.endsWith('}') || /[\r\n]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A line read again; null: it is none of ours. */
+export function parseLine(text: string): ExportLine | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  const line = value as Record<string, unknown>;
+  if (line.kind === 'entry') return entryOf(text, line);
+  if (line.kind === 'segment' && typeof line.n === 'number' && isObject(line.heads)) {
+    return line as unknown as SegmentLine;
+  }
+  const ofLimiter = typeof line.limiter === 'string';
+  if (line.kind === 'gap' && ofLimiter && typeof line.before === 'string') {
+    return line as unknown as GapLine;
+  }
+  if (line.kind === 'head' && ofLimiter && typeof line.hash === 'string') {
+    return line as unknown as HeadLine;
+  }
+  return null;
+}
+
+function entryOf(text: string, line: Record<string, unknown>): EntryLine | null {
+  const { limiter, id } = line;
+  if (typeof limiter !== 'string' || typeof id !== 'string') return null;
+  if (Array.isArray(line.fields)) {
+    return { kind: 'entry', limiter, id, fields: line.fields.map(String) };
+  }
+  const at = text.indexOf(BODY);
+  if (at < 0) return null;
+  const { type, epoch, revision, hash, prev } = line;
+  const values = [type, epoch, revision, hash, prev].map(String);
+  const body = text.slice(at + BODY.length, -1);
+  const fields = [...values, body].flatMap((value, i) => [KNOWN[i]!, value]);
+  return { kind: 'entry', limiter, id, fields };
+}
+
+/** Where an entry leaves an export; its hash is empty when the entry has none. */
+export function positionOf({ id, fields }: Pick<EntryLine, 'id' | 'fields'>): Position {
+  const value = (name: string) => {
+    const at = fields.indexOf(name);
+    return at >= 0 && at % 2 === 0 ? (fields[at + 1] ?? '') : '';
+  };
+  return {
+    id,
+    hash: value('hash'),
+    epoch: Number(value('epoch')) || 0,
+    revision: Number(value('revision')) || 0,
+  };
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,209 @@
+/** Carries the audit logs of all limiters to one place as they grow, from where that place was left, again until it is there. Stage: audit → daemon. */
+import type { Logger } from '../log.js';
+import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { tellExported } from '../redis/retention.js';
+import type { RedisClient } from '../redis/run-script.js';
+import { compareIds, idParts } from '../redis/stream-id.js';
+import { type HeadLine, positionOf } from './export-line.js';
+import {
+  type Fresh,
+  findGap,
+  follows,
+  inGroups,
+  readFresh,
+  type StreamEntry,
+} from './new-entries.js';
+import type { ExportItem, Sink } from './sink.js';
+
+export interface ExporterOptions {
+  redis: RedisClient;
+  prefix: string;
+  sink: Sink;
+  limiters: () => Promise<LimiterAddress[]>;
+  nowMs: () => number;
+  log: Logger;
+  /** Told of what was done, for metrics. */
+  seen: {
+    exported(entries: number): void;
+    failed(): void;
+    /** Age of the oldest entry that is not exported yet, s. */
+    lag(seconds: number): void;
+    writes(yes: boolean): void;
+  };
+}
+
+export interface Exporter {
+  readonly kind: Sink['kind'];
+  /** What keeps it from exporting now; null: nothing, or another daemon does it. */
+  readonly fault: string | null;
+  /** One round: all that is new. Never rejects. */
+  round(): Promise<void>;
+  /** Newest hashes, positions and what only a look at the newest entries shows; once a minute. Never rejects. */
+  minute(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const RETRY_MS = [1_000, 2_000, 5_000, 10_000, 30_000];
+
+export function createExporter(options: ExporterOptions): Exporter {
+  const { redis, prefix, sink, limiters, nowMs, log, seen } = options;
+  const { kind } = sink;
+  let fault: string | null = null;
+  let failures = 0;
+  let retryAtMs = 0;
+  let writes = false;
+  /** By limiter: the head that was last exported. */
+  const heads = new Map<string, string>();
+  /** When the oldest entry was stored that is still to be exported. */
+  let oldestMs: number | null = null;
+
+  async function acquire(): Promise<boolean> {
+    const now = await sink.acquire();
+    if (now && !writes) {
+      heads.clear();
+      log.info(
+        { event: 'audit_exporting', exporter: sink.name },
+        `Audit logs go to ${kind} from here.`,
+      );
+    }
+    writes = now;
+    seen.writes(now);
+    return now;
+  }
+
+  async function drain(): Promise<void> {
+    for (const group of inGroups(redis, await limiters())) {
+      for (let more = true; more; ) {
+        const after = (limiter: string) => sink.position(limiter)?.id ?? '0';
+        const { fresh, full } = await readFresh(redis, group, after);
+        for (const each of fresh) await exportLog(each);
+        more = full;
+      }
+    }
+  }
+
+  async function exportLog({ address, entries }: Fresh): Promise<void> {
+    const limiter = address.name;
+    const [first] = entries;
+    if (first === undefined) return;
+    oldestMs ??= idParts(first[0])[0];
+    const items: ExportItem[] = [];
+    let position = sink.position(limiter);
+    for (const entry of entries) {
+      if (!follows(position, entry)) {
+        await appendAll(items);
+        return goOnElsewhere(address, entry);
+      }
+      const [id, fields] = entry;
+      items.push({ kind: 'entry', limiter, id, fields });
+      position = positionOf({ id, fields });
+    }
+    await appendAll(items);
+  }
+
+  async function appendAll(items: readonly ExportItem[]): Promise<void> {
+    if (items.length === 0) return;
+    await sink.append(items);
+    seen.exported(items.filter((item) => item.kind === 'entry').length);
+  }
+
+  /** The gap and the entry after it go in one write: neither stands alone. */
+  async function goOnElsewhere(address: LimiterAddress, entry: StreamEntry): Promise<void> {
+    const limiter = address.name;
+    const holds = (hashes: readonly string[]) => sink.holds(limiter, hashes);
+    const { gap, from } = await findGap(redis, address, sink.position(limiter), entry, holds);
+    const [next] = (await redis.xrange(limiterKeys(address).audit, from, from)) as StreamEntry[];
+    if (next === undefined) throw new Error(`the log of ${limiter} changed while it was read`);
+    const level = gap.why === 'unlinked' ? 'error' : 'warn';
+    log[level](
+      { event: 'audit_gap', limiter, why: gap.why, after: gap.after, before: gap.before },
+      `The audit log of ${limiter} does not go on where its export ended (${gap.why}); the export says so.`,
+    );
+    const told: ExportItem = { kind: 'gap', gap: { ...gap, atMs: nowMs() } };
+    await appendAll([told, { kind: 'entry', limiter, id: next[0], fields: next[1] }]);
+  }
+
+  /** Entries that were stored under older ids are not read by `drain`: the newest one shows them. */
+  async function lookAtNewest(address: LimiterAddress): Promise<void> {
+    const position = sink.position(address.name);
+    const key = limiterKeys(address).audit;
+    const [newest] = (await redis.xrevrange(key, '+', '-', 'COUNT', 1)) as StreamEntry[];
+    if (newest === undefined || position === null) return;
+    const [id, fields] = newest;
+    if (compareIds(id, position.id) > 0) return;
+    if (positionOf({ id, fields }).hash === position.hash) return;
+    await goOnElsewhere(address, newest);
+  }
+
+  async function tellHeads(addresses: readonly LimiterAddress[]): Promise<void> {
+    const moved: HeadLine[] = [];
+    for (const address of addresses) {
+      const { name: limiter } = address;
+      const position = sink.position(limiter);
+      if (position === null) continue;
+      await tellExported(redis, limiterKeys(address), sink.name, position.id, nowMs());
+      if (heads.get(limiter) === position.hash) continue;
+      moved.push({ v: 1, kind: 'head', prefix, limiter, ...position, atMs: nowMs() });
+    }
+    if (moved.length === 0) return;
+    await sink.appendHeads(moved);
+    for (const { limiter, hash } of moved) heads.set(limiter, hash);
+  }
+
+  /** Whatever fails is tried again, from what the place has then. */
+  async function trying(work: () => Promise<void>): Promise<void> {
+    if (oldestMs !== null) seen.lag(Math.max(0, (nowMs() - oldestMs) / 1000));
+    if (nowMs() < retryAtMs) return;
+    try {
+      if (await acquire()) await work();
+      oldestMs = null;
+      seen.lag(0);
+      worked();
+    } catch (error) {
+      failed(error as Error);
+      await sink.reopen();
+    }
+  }
+
+  function worked(): void {
+    if (fault !== null) {
+      log.info(
+        { event: 'audit_export_recovered', exporter: sink.name },
+        `Audit logs go to ${kind} again.`,
+      );
+    }
+    fault = null;
+    failures = 0;
+    retryAtMs = 0;
+  }
+
+  function failed(error: Error): void {
+    const first = fault === null;
+    fault = error.message;
+    seen.failed();
+    retryAtMs = nowMs() + RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!;
+    if (!first) return;
+    log.error(
+      { event: 'audit_export_failed', exporter: sink.name, err: error },
+      `Audit logs cannot be exported to ${kind}: ${error.message}. It is tried again; Redis holds them meanwhile.`,
+    );
+  }
+
+  return {
+    kind,
+    get fault() {
+      return fault;
+    },
+    round: () => trying(drain),
+    minute: () =>
+      trying(async () => {
+        const addresses = await limiters();
+        for (const address of addresses) await lookAtNewest(address);
+        await drain();
+        await tellHeads(addresses);
+      }),
+    async close() {
+      await sink.release();
+    },
+  };
+}

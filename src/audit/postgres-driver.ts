@@ -1,0 +1,74 @@
+/** One connection to the PostgreSQL that keeps audit logs, by the optional package `pg`; what is wrong with it in words. Stage: audit → daemon, cli. */
+import { readFile } from 'node:fs/promises';
+import type { Client } from 'pg';
+import { FlyballError } from '../errors.js';
+import { redactUrl } from '../log.js';
+
+export type PostgresClient = Client;
+
+const DEADLINE_MS = 10_000;
+const MIGRATION = new URL('../../deploy/postgres/audit.sql', import.meta.url);
+
+/** Settings that no retry mends: no such table, role, password, database, right. */
+const FOR_A_PERSON = /^(42P01|42703|42501|28...|3D000|3F000)$/;
+
+export async function connectPostgres(url: string): Promise<PostgresClient> {
+  const { default: pg } = await import('pg').catch((error: { code?: string }) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw tableError(url, "the npm package 'pg' is not installed. Run: npm install pg");
+  });
+  let client: PostgresClient;
+  try {
+    client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: DEADLINE_MS,
+      statement_timeout: DEADLINE_MS,
+      query_timeout: DEADLINE_MS,
+      application_name: 'flyball-audit',
+      keepAlive: true,
+    });
+  } catch (error) {
+    throw tableError(url, `the address cannot be read: ${(error as Error).message}`);
+  }
+  // A connection that breaks is met by the next query; without a listener it would end the process.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw error;
+  }
+}
+
+/** Makes the table and its indexes, or leaves them as they are. */
+export async function migrate(client: PostgresClient): Promise<void> {
+  await client.query(await readFile(MIGRATION, 'utf8'));
+}
+
+/** Fails if a person must mend something; a server that is away may come. */
+export async function probePostgres(url: string): Promise<void> {
+  let client: PostgresClient | null = null;
+  try {
+    client = await connectPostgres(url);
+    const { rows } = await client.query(
+      "SELECT has_table_privilege('flyball_audit', 'INSERT') AND has_table_privilege('flyball_audit', 'SELECT') AS may",
+    );
+    if (rows[0]?.may !== true) {
+      throw tableError(url, 'this role lacks INSERT or SELECT on the table flyball_audit');
+    }
+  } catch (error) {
+    if (error instanceof FlyballError) throw error;
+    const { code = '', message } = error as { code?: string; message: string };
+    if (FOR_A_PERSON.test(code)) throw tableError(url, message);
+  } finally {
+    await client?.end().catch(() => {});
+  }
+}
+
+export function tableError(url: string, fault: string): FlyballError {
+  return new FlyballError(
+    'FLYBALL_E_AUDIT_POSTGRES',
+    `audit logs cannot be exported to ${redactUrl(url)}: ${fault}. \`flyball audit migrate --postgres <url>\` makes the table; docs/audit.md says which rights are needed.`,
+  );
+}

@@ -1,0 +1,146 @@
+/** Exports to a table: held by an advisory lock of its connection, so that one writes; what is there already is left alone. Stage: audit → daemon. */
+import { createHash } from 'node:crypto';
+import { type EntryBody, isReadable, readEntry } from '../actuate/entry.js';
+import { idParts } from '../redis/stream-id.js';
+import { entryText, type HeadLine, type Position, positionOf } from './export-line.js';
+import { connectPostgres, type PostgresClient } from './postgres-driver.js';
+import type { Signer } from './signature.js';
+import type { ExportItem, Sink } from './sink.js';
+
+interface Row {
+  limiter: string;
+  kind: 'change' | 'note' | 'gap' | 'head';
+  position: Position;
+  atMs: number;
+  body: EntryBody | null;
+  line: string;
+}
+
+const INSERT = `INSERT INTO flyball_audit
+  (prefix, limiter, kind, stream_id, epoch, revision, at, actor, reason, sentence, hash, line)
+SELECT $1, limiter, kind, stream_id, epoch, revision, to_timestamp(ms / 1000), actor, reason, sentence, hash, line
+FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::float8[], $8::text[], $9::text[],
+  $10::text[], $11::text[], $12::text[]) WITH ORDINALITY
+  AS t(limiter, kind, stream_id, epoch, revision, ms, actor, reason, sentence, hash, line, place)
+ORDER BY place
+ON CONFLICT DO NOTHING`;
+
+const POSITIONS = `SELECT DISTINCT ON (limiter) limiter, stream_id AS id, hash, epoch::float8, revision::float8
+FROM flyball_audit WHERE prefix = $1 AND kind IN ('change', 'note') ORDER BY limiter, n DESC`;
+
+export function createPostgresSink(options: {
+  url: string;
+  prefix: string;
+  signer: Signer | null;
+}): Sink {
+  const { url, prefix, signer } = options;
+  let client: PostgresClient | null = null;
+  let positions = new Map<string, Position>();
+  let held = false;
+
+  async function drop(): Promise<void> {
+    const old = client;
+    client = null;
+    held = false;
+    await old?.end().catch(() => {});
+  }
+
+  async function acquire(): Promise<boolean> {
+    client ??= await connectPostgres(url);
+    if (held) return true;
+    // Held by the connection: who dies lets go of it.
+    const lock = await client.query(
+      'SELECT pg_try_advisory_lock(hashtext($1), hashtext($2)) AS got',
+      ['flyball_audit', prefix],
+    );
+    if (lock.rows[0]?.got !== true) return false;
+    const { rows } = await client.query<Position & { limiter: string }>(POSITIONS, [prefix]);
+    positions = new Map(rows.map(({ limiter, ...position }) => [limiter, position]));
+    held = true;
+    return true;
+  }
+
+  async function insert(rows: readonly Row[]): Promise<void> {
+    if (!held || client === null) throw new Error('another exporter writes to the table');
+    const column = <T>(of: (row: Row) => T) => rows.map(of);
+    await client.query(INSERT, [
+      prefix,
+      column((row) => row.limiter),
+      column((row) => row.kind),
+      column((row) => row.position.id),
+      column((row) => row.position.epoch),
+      column((row) => row.position.revision),
+      column((row) => row.atMs),
+      column((row) => plain(row.body?.actor.name)),
+      column((row) => plain(row.body?.reason)),
+      column((row) => plain(row.body?.sentence)),
+      column((row) => plain(row.position.hash)),
+      column((row) => row.line),
+    ]);
+  }
+
+  return {
+    kind: 'postgres',
+    name: `postgres:${createHash('sha256').update(withoutLogin(url)).digest('hex').slice(0, 16)}`,
+    acquire,
+    position: (limiter) => positions.get(limiter) ?? null,
+    async holds(limiter, hashes) {
+      if (client === null) throw new Error('not connected');
+      const { rows } = await client.query<{ hash: string }>(
+        'SELECT hash FROM flyball_audit WHERE prefix = $1 AND limiter = $2 AND hash = ANY($3)',
+        [prefix, limiter, hashes],
+      );
+      return new Set(rows.map((row) => row.hash));
+    },
+    async append(items) {
+      await insert(items.map((item) => rowOf(item, signer)));
+      for (const item of items)
+        if (item.kind === 'entry') positions.set(item.limiter, positionOf(item));
+    },
+    async appendHeads(heads) {
+      await insert(
+        heads.map((head) => {
+          const { limiter, id, hash, epoch, revision, atMs } = head;
+          const line = JSON.stringify(signer?.sign(head) ?? head);
+          return {
+            limiter,
+            kind: 'head',
+            position: { id, hash, epoch, revision },
+            atMs,
+            body: null,
+            line,
+          };
+        }),
+      );
+    },
+    reopen: drop,
+    release: drop,
+  };
+}
+
+function rowOf(item: ExportItem, signer: Signer | null): Row {
+  if (item.kind === 'gap') {
+    const { limiter, before, prev, atMs } = item.gap;
+    const position = { id: before, hash: prev, epoch: 0, revision: 0 };
+    const line = JSON.stringify(signer?.sign(item.gap) ?? item.gap);
+    return { limiter, kind: 'gap', position, atMs, body: null, line };
+  }
+  const { limiter, id, fields } = item;
+  const entry = readEntry(id, fields);
+  const readable = isReadable(entry) ? entry : null;
+  const line = entryText(limiter, id, fields);
+  return {
+    ...{ limiter, kind: readable?.kind ?? 'note', position: positionOf({ id, fields }) },
+    ...{ atMs: idParts(id)[0], body: readable?.body ?? null, line },
+  };
+}
+
+/** PostgreSQL's text holds no NUL. */
+function plain(text: string | undefined): string | null {
+  return text === undefined ? null : text.replaceAll('\u0000', '\uFFFD');
+}
+
+/** The same table has the same name, whoever signs in. */
+function withoutLogin(url: string): string {
+  return url.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
+}
