@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../clock.js';
+import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { fileMark, hashToken, newToken, readTokens, type TokenRecord } from './tokens.js';
 
@@ -44,6 +45,12 @@ export function createTokenStore(options: {
   log: Logger;
 }): TokenStore {
   const { places, clock, log } = options;
+  if (places.local === null && readTokens(places.file) === null) {
+    throw new FlyballError(
+      'FLYBALL_E_API_TOKENS_FILE',
+      `FLYBALL_TOKENS_FILE is ${places.file}, which is not there. \`flyball token add\` writes it.`,
+    );
+  }
   const local = places.local === null ? null : localToken(places.local, log);
   let mark = fileMark(places.file);
   let known = [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];

@@ -30,6 +30,10 @@ export interface DaemonConfig {
   redisWaitMs: number;
   httpHost: string;
   httpPort: number;
+  /** Names by which browsers reach it, beside its address. */
+  httpHosts: string[];
+  /** Names, roles and hashes of tokens; undefined: `tokens` of the data folder. */
+  tokensFile: string | undefined;
   logLevel: string;
 }
 
@@ -66,6 +70,14 @@ const FIELDS = {
   FLYBALL_REDIS_WAIT_MS: whole(100, 600_000).default(10_000),
   FLYBALL_HTTP_HOST: z.string().min(1, 'is empty').default('127.0.0.1'),
   FLYBALL_HTTP_PORT: whole(0, 65_535).default(9464),
+  FLYBALL_HTTP_HOSTS: z
+    .string()
+    .regex(
+      /^\s*[A-Za-z0-9._-]+(:\d{1,5})?(\s*,\s*[A-Za-z0-9._-]+(:\d{1,5})?)*\s*$/,
+      'is not a list of host names with commas between',
+    )
+    .optional(),
+  FLYBALL_TOKENS_FILE: z.string().min(1, 'is empty').optional(),
   FLYBALL_LOG_LEVEL: z
     .enum(LOG_LEVELS, { error: `is not one of ${LOG_LEVELS.join(', ')}` })
     .default('info'),
@@ -119,6 +131,11 @@ export function readConfig(
     redisWaitMs: e.FLYBALL_REDIS_WAIT_MS,
     httpHost: e.FLYBALL_HTTP_HOST,
     httpPort: e.FLYBALL_HTTP_PORT,
+    httpHosts: (e.FLYBALL_HTTP_HOSTS ?? '')
+      .split(',')
+      .map((name) => name.trim())
+      .filter(Boolean),
+    tokensFile: e.FLYBALL_TOKENS_FILE,
     logLevel: e.FLYBALL_LOG_LEVEL,
     ...overrides,
   };

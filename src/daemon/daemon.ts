@@ -9,7 +9,7 @@ import { fileWithCode } from '../policy/code.js';
 import { downstreamWarnings } from '../policy/downstream.js';
 import { upstreamWarnings } from '../policy/upstream.js';
 import type { LimiterAddress } from '../redis/keys.js';
-import { createApp, type HttpServer, listen } from '../report/http.js';
+import type { HttpServer } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
 import { createSourcePool } from '../sense/source-pool.js';
 import { adoptAtStart, concernsAll, waitsForApply } from './adoption.js';
@@ -19,6 +19,7 @@ import type { DaemonConfig } from './config.js';
 import { registeredLimiters } from './fleet.js';
 import { createSpendChange } from './fleet-budget.js';
 import { createHousekeeping } from './housekeeping.js';
+import { openHttp } from './http-side.js';
 import { type Jobs, startJobs } from './jobs.js';
 import { createManagedLimiter } from './limiter.js';
 import { createLoop } from './loop.js';
@@ -63,14 +64,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await policies.load();
   if (policies.faults.length > 0) throw new PolicyError(policies.faults);
 
-  const {
-    redis,
-    clocks,
-    close: closeRedis,
-  } = await openRedis(config, {
+  const opened = await openRedis(config, {
     ...{ env, embedded, log, clock, metrics },
     onEvicted: (keys, address) => alerts.fleetAlerts.evicted(keys, address),
   });
+  const { redis, clocks, url } = opened;
   const sources = createSourcePool({
     ...{ env, log, clock, everyMs: tickMs / 2 },
     policyFile: (code) => fileWithCode(policies.files.values(), code),
@@ -200,7 +198,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }
     await alerts.close();
     await http?.close();
-    await closeRedis();
+    await opened.close();
     log.info({ event: 'stopped' }, `${owner} has stopped.`);
   }
 
@@ -218,8 +216,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         limiters,
         closing: () => closing !== null,
       });
-      http = await listen(createApp(checks, metrics), config.httpHost, config.httpPort);
-      log.info({ event: 'http', address: http.address }, `Health and metrics at ${http.address}.`);
+      const session = { redis, url, prefix };
+      http = await openHttp({ config, env, session, owner, checks, metrics, clock, log });
     }
     await servers.look();
     await adoptFiles();

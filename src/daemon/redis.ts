@@ -23,6 +23,8 @@ const WATCH_MS = 1000;
 export interface DaemonRedis {
   redis: RedisClient;
   clocks: ClockWatch;
+  /** Without its password. */
+  url: string;
   /** Ends the connection, and the embedded server if this was its last user. */
   close(): Promise<void>;
 }
@@ -74,6 +76,7 @@ export async function openRedis(
   return {
     redis,
     clocks,
+    url: redactUrl(target.url),
     async close() {
       clocks.close();
       stopWatching();

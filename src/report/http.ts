@@ -1,4 +1,4 @@
-/** The daemon's HTTP side: liveness, readiness, health and metrics, read-only. Stage: report. */
+/** The daemon's health and metrics over HTTP, and the server that listens. Stage: report. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -52,9 +52,20 @@ export function createApp(checks: HealthChecks, metrics: Metrics): Hono {
   return app;
 }
 
+/** Who sends a request byte by byte holds a connection no longer than this. */
+const SLOW_CLIENTS = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+} as const;
+const SILENT_MS = 30_000;
+
 /** Listens; port 0 takes a free one. A port in use is an error that says which setting to change. */
 export async function listen(app: Hono, host: string, port: number): Promise<HttpServer> {
-  const server: Server = createServer(getRequestListener(app.fetch));
+  const server: Server = createServer(SLOW_CLIENTS, getRequestListener(app.fetch));
+  // A connection on which nothing moves; streams send a word more often.
+  server.setTimeout(SILENT_MS);
   await new Promise<void>((ok, no) => {
     server.once('error', (error: NodeJS.ErrnoException) => no(cannotListen(host, port, error)));
     server.listen(port, host, ok);

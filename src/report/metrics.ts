@@ -188,6 +188,11 @@ export function createMetrics(daemonName: string) {
       ['to', 'outcome'],
     ),
     daemons: gauge('daemon_fleet_daemons', 'Daemons that live, as this one was told.', []),
+    apiRequests: counter('api_requests_total', 'Requests of the HTTP API, by how they ended.', [
+      'route',
+      'status',
+    ]),
+    apiStreams: gauge('api_stream_clients', 'Clients that follow the stream.', []),
     redisUp: gauge('daemon_redis_up', '1 when the last turn reached Redis.', []),
     info: gauge('daemon_info', 'Always 1; labels say which daemon this is.', ['name', 'version']),
   };
