@@ -5,7 +5,7 @@
  *     --schedules N [--seed S] [--at-once K]  drawn schedules of faults on real processes, N of them from seed S on;
  *                                             a seed alone plays that one and prints its steps
  *
- * `--json` is what it always does: the last line of stdout is one JSON object.
+ * With `--json` the last line of stdout is one JSON object; schedules print a Markdown table without it.
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ const USAGE = `usage: npm run soak -- [--minutes 0.1 … 1440] [--seed integer]
        npm run soak -- --schedules 1 … 100000 [--seed integer] [--at-once 1 … 8] [--json]
 `;
 const root = fileURLToPath(new URL('..', import.meta.url));
-const { minutes, schedules, seed, atOnce } = readArguments();
+const { minutes, schedules, seed, atOnce, form } = readArguments();
 process.exitCode = await (schedules === null ? suites() : faults());
 
 function readArguments() {
@@ -39,6 +39,7 @@ function readArguments() {
       schedules: counted === undefined ? null : Number(counted),
       seed: Number(values.seed ?? 1),
       atOnce: Number(values['at-once']),
+      form: values.json ? 'json' : 'table',
     };
     const whole = (n, most) => Number.isSafeInteger(n) && n >= 1 && n <= most;
     const good =
@@ -60,7 +61,7 @@ function readArguments() {
 function faults() {
   const jiti = pathToFileURL(join(root, 'node_modules/jiti/lib/jiti-register.mjs')).href;
   const script = join(root, 'test/faults/fault-soak.ts');
-  return run(['--import', jiti, script, ...[schedules, seed, atOnce].map(String)], {
+  return run(['--import', jiti, script, ...[schedules, seed, atOnce, form].map(String)], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
 }

@@ -11,7 +11,7 @@ import { GENESIS_HASH } from '../../src/redis/calls.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { Params } from '../../src/redis/params.js';
 import { MOVED, movedPolicy, OWN } from '../support/fault-policies.js';
-import type { LimiterRecord, RunRecord, ServiceLine } from '../support/fault-record.js';
+import type { Heard, LimiterRecord, RunRecord, ServiceLine } from '../support/fault-record.js';
 import { check, type Invariant } from './checker.js';
 
 const policy = policySchema.parse(
@@ -63,6 +63,7 @@ function limiterOf(entries: StoredEntry[], more: Partial<LimiterRecord> = {}): L
     segments: [{ entries, unreadable: [] }],
     leases: [{ atMs: T0 - 100, owner: 'a:1:x', token: 7 }],
     looks: [],
+    heard: [],
     policies: new Map([[limiterKeys({ name: MOVED }).policyVersion(HASH), policyJson(policy)]]),
     allowedPolicies: new Set([HASH]),
     end: {
@@ -85,14 +86,16 @@ function recordOf(limiter: LimiterRecord, more: Partial<RunRecord> = {}): RunRec
 /** 100 ms of one service, from `atMs` on. */
 function line(atMs: number, counts: Record<string, number>, more: object = {}): ServiceLine {
   return {
-    ...{ service: 's', limiter: MOVED, fromMs: T0 + atMs, atMs: T0 + atMs + 100, maxMs: 2 },
+    ...{ service: 's', pid: 1, limiter: MOVED, fromMs: T0 + atMs, atMs: T0 + atMs + 100, maxMs: 2 },
     ...{ lagMs: 0, inFlight: 0, processes: 2, counts, ...more },
   };
 }
 
 /** At `atMs` Redis gave so many tokens, and it was heard at once. */
-function given(atMs: number, tokens: number, drawn = 0): NonNullable<ServiceLine['given']>[number] {
-  return [(T0 + atMs) * 1000, tokens, 60, drawn, T0 + atMs];
+function given(atMs: number, tokens: number, more: Partial<Heard> = {}): Heard {
+  const bucket = limiterKeys({ name: MOVED }).bucket;
+  const at = { atUs: (T0 + atMs) * 1000, heardMs: T0 + atMs };
+  return { pid: 1, bucket, tokens, rate: 60, drawn: false, ...at, ...more };
 }
 
 const ADMITTED = '1|1|ok|redis|1|1|closed';
@@ -220,22 +223,25 @@ test('I4: a raise on what is stale or missing, a trip on nothing fresh', async (
 
 test('I5: more than capacity + ∫ rate, to the token, by Redis and by one process alone; losses and their limit', async () => {
   const entries = chain([{}]);
-  const of = (lines: ServiceLine[], more: Partial<RunRecord> = {}) =>
-    recordOf(limiterOf(entries, { lines }), more);
-  const gave = (...rows: [number, number][]) =>
-    rows.map(([atMs, n]) => line(atMs - 50, { [ADMITTED]: n }, { given: [given(atMs, n)] }));
+  const of = (heard: Heard[], more: Partial<RunRecord> = {}) =>
+    recordOf(limiterOf(entries, { heard }), more);
+  const gave = (...rows: [number, number][]) => rows.map(([atMs, n]) => given(atMs, n));
   // 6 tokens in 100 ms at 60/s, and the one that rounding may be.
   await holds(of(gave([100, 30], [200, 6])), 'I5');
   await holds(of(gave([100, 30], [200, 7])), 'I5');
   await breaks(of(gave([100, 30], [200, 8])), 'I5', /38 given .* at most 36\.\d .* 0 losses/);
   // It is never fuller than full: what was not used before is gone.
   await breaks(of(gave([100, 10], [900, 30], [950, 6])), 'I5', /36 given .* at most 33/);
-  // What came back is there again.
-  const block = '1|1|ok|block|1|1|closed';
-  const returned = { given: [given(100, 30, 1), given(150, -10, 1), given(160, 12, 1)] };
-  await holds(of([line(90, { [block]: 32 }, returned)]), 'I5');
-  const kept = { given: [given(100, 30, 1), given(160, 12, 1)] };
-  await breaks(of([line(90, { [block]: 32 }, kept)]), 'I5', /42 given/);
+  // What came back is there again, before the same call gives anew; unheard, it may have come back.
+  const drawn = (atMs: number, tokens: number, back = 0) =>
+    given(atMs, tokens, { drawn: true, back });
+  await holds(of([drawn(100, 30), drawn(160, 12, 10)]), 'I5');
+  await breaks(of([drawn(100, 30), drawn(160, 12)]), 'I5', /42 given/);
+  const { pid, bucket } = given(0, 0);
+  const unheard = { pid, bucket, call: 7, maybeBack: 10, heardMs: T0 + 120 };
+  await holds(of([drawn(100, 30), unheard, drawn(160, 12)]), 'I5');
+  const refused = { pid, bucket, call: 7, heardMs: T0 + 130 };
+  await breaks(of([drawn(100, 30), unheard, refused, drawn(160, 12)]), 'I5', /42 given/);
   // After a loss the bucket may be full once more, not twice, and not before it.
   const loss = { name: 'all flushed', fromMs: T0 + 1150, toMs: T0 + 1160, loses: true };
   await holds(of(gave([1100, 30], [1200, 30]), { faults: [loss] }), 'I5');
@@ -245,39 +251,42 @@ test('I5: more than capacity + ∫ rate, to the token, by Redis and by one proce
   // A rate that came into force before its entry got its id.
   const raised = chain([{}, { atMs: 1000, after: { rate: 120 } }]);
   const early = { epoch: 1, revision: 2, changedAtUs: (T0 + 900) * 1000, gliding: false };
-  const lines = gave([900, 30], [1000, 12]);
-  await breaks(recordOf(limiterOf(raised, { lines })), 'I5', /42 given/);
+  const heard = gave([900, 30], [1000, 12]);
+  await breaks(recordOf(limiterOf(raised, { heard })), 'I5', /42 given/);
   const looks = [{ atMs: T0 + 1010, ...early }];
-  await holds(recordOf(limiterOf(raised, { lines, looks })), 'I5');
+  await holds(recordOf(limiterOf(raised, { heard, looks })), 'I5');
   // One of two holds 60 % of the capacity by itself.
-  const alone = '1|1|ok|local|1|1|closed';
-  await holds(of([line(100, { [alone]: 20 })]), 'I5');
-  await breaks(of([line(100, { [alone]: 30 })]), 'I5', /s admitted 30 by itself .* one of 2/);
+  const alone = (n: number) =>
+    recordOf(limiterOf(entries, { lines: [line(100, { '1|1|ok|local|1|1|closed': n })] }));
+  await holds(alone(20), 'I5');
+  await breaks(alone(30), 'I5', /s admitted 30 by itself .* one of 2/);
 });
 
 test('I5: a service that admits what Redis did not give it, or from a block that is too old', async () => {
-  const of = (lines: ServiceLine[]) => recordOf(limiterOf(chain([{}]), { lines }));
-  const told = line(100, { [ADMITTED]: 5 }, { given: [given(120, 5)] });
-  await holds(of([told]), 'I5');
-  await breaks(of([told, line(200, { [ADMITTED]: 2 })]), 'I5', /admitted 2 more than Redis gave/);
-  const block = '1|1|ok|block|1|1|closed';
-  const drawn = line(100, {}, { given: [given(120, 8, 1)] });
-  await holds(of([drawn, line(200, { [block]: 8 })]), 'I5');
-  await breaks(of([drawn, line(200, { [block]: 9 })]), 'I5', /9 from blocks .* of 8 drawn/);
-  await breaks(of([drawn, line(500, { [block]: 3 })]), 'I5', /3 from blocks .* of 0 drawn/);
+  const of = (heard: Heard[], ...lines: ServiceLine[]) =>
+    recordOf(limiterOf(chain([{}]), { heard, lines }));
+  const told = line(100, { [ADMITTED]: 5 });
+  await holds(of([given(120, 5)], told), 'I5');
+  const more = line(200, { [ADMITTED]: 2 });
+  await breaks(of([given(120, 5)], told, more), 'I5', /admitted 7 .* Redis gave it 5/);
+  // Another process's tokens are not this one's.
+  await breaks(of([given(120, 5, { pid: 2 })], told), 'I5', /Redis gave it 0/);
+  const block = (n: number) => ({ '1|1|ok|block|1|1|closed': n });
+  const drawn = [given(120, 8, { drawn: true })];
+  await holds(of(drawn, line(200, block(8))), 'I5');
+  await breaks(of(drawn, line(200, block(9))), 'I5', /9 from blocks .* of 8 drawn/);
+  await breaks(of(drawn, line(500, block(3))), 'I5', /3 from blocks .* of 0 drawn/);
 });
 
 test('I6: what passes while open, and a burst after it', async () => {
   const trip = { reason: 'breaker_trip', after: { state: 'open' }, atMs: 1000 };
   const probing = { reason: 'breaker_recovering', after: { state: 'recovering', rate: 30 } };
   const entries = chain([{}, trip, { ...probing, atMs: 2000 }]);
-  const of = (lines: ServiceLine[]) => recordOf(limiterOf(entries, { lines }));
-  const open = line(1200, { '0|0|breaker_open|redis|1|2|open': 20 });
-  const passed = (atMs: number, n: number) => line(atMs, {}, { given: [given(atMs, n)] });
+  const of = (...heard: Heard[]) => recordOf(limiterOf(entries, { heard }));
   // Of the trip's own millisecond nobody knows which was first.
-  await holds(of([passed(1000, 3), open, passed(2150, 6)]), 'I6');
-  await breaks(of([passed(1200, 1)]), 'I6', /1 given .* open since/);
-  await breaks(of([open, passed(2100, 30)]), 'I6', /30 given .* after a trip/);
+  await holds(of(given(1000, 3), given(2150, 6)), 'I6');
+  await breaks(of(given(1200, 1)), 'I6', /1 given .* open since/);
+  await breaks(of(given(2100, 30)), 'I6', /30 given .* after a trip/);
   const limiter = limiterOf(chain([{}]));
   limiter.end = {
     params: { ...PARAMS, epoch: 1, revision: 1, openUntil: -1 },

@@ -5,7 +5,6 @@ import {
   type FaultSpan,
   type LimiterRecord,
   type RunRecord,
-  type ServiceLine,
   storedMs,
 } from '../support/fault-record.js';
 import type { Checked } from './checker.js';
@@ -26,19 +25,31 @@ export interface Given {
   /** In force by the same answer. */
   rate: number;
   drawn: boolean;
+  pid: number;
   /** On the service's clock. */
   heardMs: number;
 }
 
 /** What Redis gave to all services, in its own order. */
-export function givenTo(lines: readonly ServiceLine[]): Given[] {
-  return lines
-    .flatMap(({ given = [] }) =>
-      given.map(([atUs, tokens, rate, drawn, heardMs]) => ({
-        ...{ atMs: atUs / 1000, tokens, rate, drawn: drawn === 1, heardMs },
-      })),
-    )
+export function givenBy({ heard }: LimiterRecord): Given[] {
+  return heard
+    .flatMap(({ atUs, tokens = 0, rate = 0, drawn = false, back = 0, pid, heardMs }) => {
+      if (atUs === undefined) return [];
+      const each = { atMs: atUs / 1000, rate, drawn, pid, heardMs };
+      // In the order of the script.
+      return [-back, tokens].filter((n) => n !== 0).map((n) => ({ ...each, tokens: n }));
+    })
     .sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Calls whose answer was never heard: from then on so many tokens may have come back. */
+function maybeBack({ heard }: LimiterRecord): { fromMs: number; tokens: number }[] {
+  const answered = new Set(
+    heard.filter((each) => each.maybeBack === undefined).map(({ pid, call }) => `${pid} ${call}`),
+  );
+  return heard.flatMap(({ pid, call, maybeBack: tokens, heardMs }) =>
+    tokens === undefined || answered.has(`${pid} ${call}`) ? [] : [{ fromMs: heardMs, tokens }],
+  );
 }
 
 /** The highest rate and capacity that can have been in force, as steps in time. */
@@ -58,7 +69,7 @@ export function ceilingOf(
 ): Ceiling {
   const policyOf = policiesOf(limiter);
   const changes = allEntries(limiter).filter(({ kind, body }) => kind === 'change' && body.after);
-  const heard = givenTo(limiter.lines);
+  const given = givenBy(limiter);
   const capacity = Math.max(own.capacity, ...changes.map(({ body }) => body.after!.capacity));
   const steps = changes
     .map((entry) => {
@@ -79,7 +90,7 @@ export function ceilingOf(
     // What was written after the last look before it, and what is in force until a daemon has written again.
     const seenMs = limiter.looks.findLast(({ atMs }) => atMs < fromMs)?.atMs ?? fromMs;
     const mendedMs = steps.find(({ atMs }) => atMs > toMs)?.atMs ?? Number.POSITIVE_INFINITY;
-    const rates = heard
+    const rates = given
       .filter(({ atMs }) => atMs >= seenMs && atMs <= mendedMs)
       .map(({ rate }) => rate);
     return { fromMs: seenMs, toMs: mendedMs, rate: Math.max(highest, ...rates) };
@@ -144,8 +155,9 @@ export function checkBuckets(limiter: LimiterRecord, record: RunRecord): Checked
   const ceiling = ceilingOf(limiter, record.faults, record.own);
   const { capacity } = ceiling;
   const violations: string[] = [];
-  const events = givenTo(limiter.lines);
+  const events = givenBy(limiter);
   const losses = ceiling.losses.map((span) => ({ ...span, used: false }));
+  const maybe = maybeBack(limiter);
   let level = capacity;
   // Since it was last full.
   let since = { fromMs: events[0]?.atMs ?? 0, given: 0, losses: 0 };
@@ -165,6 +177,14 @@ export function checkBuckets(limiter: LimiterRecord, record: RunRecord): Checked
     if (level >= capacity) refill(atMs);
     level -= tokens;
     since.given += tokens;
+    // As much as may have come back unheard, and is needed.
+    for (const back of maybe) {
+      if (level >= 0 || back.fromMs > atMs + NEAR_MS) continue;
+      const used = Math.min(back.tokens, -level);
+      back.tokens -= used;
+      since.given -= used;
+      level += used;
+    }
     if (level >= -SLACK) continue;
     const loss = losses.find(({ used, fromMs }) => !used && fromMs <= atMs);
     if (loss) {
@@ -186,36 +206,37 @@ export function checkBuckets(limiter: LimiterRecord, record: RunRecord): Checked
   };
 }
 
-/** No service admits what Redis has not given it: by each take, and from blocks that are young enough. */
+/** No process admits what Redis has not given it: by each take, and from blocks that are young enough. */
 function checkTold(limiter: LimiterRecord): Checked {
   const violations: string[] = [];
+  const given = givenBy(limiter).filter(({ tokens }) => tokens > 0);
   let checked = 0;
-  for (const service of new Set(limiter.lines.map((line) => line.service))) {
-    const lines = limiter.lines
-      .filter((line) => line.service === service)
-      .sort((a, b) => a.atMs - b.atMs);
-    const given = givenTo(lines);
-    let open = 0;
+  for (const pid of new Set(limiter.lines.map((line) => line.pid))) {
+    const lines = limiter.lines.filter((line) => line.pid === pid).sort((a, b) => a.atMs - b.atMs);
+    const own = given.filter((each) => each.pid === pid);
+    const sum = (of: typeof own) => of.reduce((all, { tokens }) => all + tokens, 0);
+    let admitted = 0;
     for (const line of lines) {
-      const counts = countsOf(line).filter(({ allowed }) => allowed);
-      const sum = (...sources: string[]) =>
-        counts.reduce((all, { source, n }) => all + (sources.includes(source) ? n : 0), 0);
-      for (const [, tokens, , drawn] of line.given ?? []) open += drawn === 1 ? 0 : tokens;
-      open -= sum('redis', 'unmanaged');
-      const blocks = sum('block');
+      const by = (...sources: string[]) =>
+        countsOf(line).reduce((n, c) => n + (c.allowed && sources.includes(c.source) ? c.n : 0), 0);
+      const heard = own.filter(({ heardMs }) => heardMs <= line.atMs);
+      const taken = sum(heard.filter(({ drawn }) => !drawn));
+      admitted += by('redis', 'unmanaged');
+      const blocks = by('block');
       const youngMs = line.fromMs - BLOCK_MS - line.maxMs;
-      const young = given
-        .filter(({ drawn, tokens, heardMs }) => drawn && tokens > 0 && heardMs >= youngMs)
-        .filter(({ heardMs }) => heardMs <= line.atMs)
-        .reduce((all, { tokens }) => all + tokens, 0);
+      const young = sum(heard.filter(({ drawn, heardMs }) => drawn && heardMs >= youngMs));
       checked += 1;
-      if (open >= 0 && blocks <= young) continue;
-      violations.push(
-        open < 0
-          ? `${service} admitted ${-open} more than Redis gave it until ${iso(line.atMs)}`
-          : `${service} admitted ${blocks} from blocks until ${iso(line.atMs)}, of ${young} drawn within ${BLOCK_MS} ms`,
-      );
-      open = Math.max(0, open);
+      if (admitted > taken) {
+        violations.push(
+          `${line.service} admitted ${admitted} until ${iso(line.atMs)}, Redis gave it ${taken}`,
+        );
+        break;
+      }
+      if (blocks > young) {
+        violations.push(
+          `${line.service} admitted ${blocks} from blocks until ${iso(line.atMs)}, of ${young} drawn within ${BLOCK_MS} ms`,
+        );
+      }
     }
   }
   return { checked, violations };
@@ -256,7 +277,7 @@ export function checkBreaker(limiter: LimiterRecord, record: RunRecord): Checked
     ({ fromMs, toMs }) => !record.faults.some((f) => f.loses && meets(f, fromMs - 1000, toMs)),
   );
   const ceiling = ceilingOf(limiter, record.faults, record.own);
-  const events = givenTo(limiter.lines);
+  const events = givenBy(limiter);
   let checked = 0;
   for (const span of spans) {
     // Of the millisecond of the entry itself nobody knows which came first.

@@ -6,7 +6,7 @@ import {
   type RunRecord,
   storedMs,
 } from '../support/fault-record.js';
-import { ceilingOf, givenTo, openSpans } from './fault-buckets.js';
+import { ceilingOf, givenBy, openSpans } from './fault-buckets.js';
 import { countsOf } from './fault-decisions.js';
 
 export const FIGURES = {
@@ -38,7 +38,7 @@ export function figuresOf(record: RunRecord): Figures {
     if (record.faults.some((fault) => fault.loses && meets(fault, { ...fault, fromMs, toMs }))) {
       continue;
     }
-    const given = givenTo(limiter.lines).reduce(
+    const given = givenBy(limiter).reduce(
       (sum, { atMs, tokens, drawn }) =>
         sum + (!drawn && atMs > fromMs + 1 && atMs < toMs - 1 ? tokens : 0),
       0,
@@ -94,9 +94,7 @@ function addExtra(
   // By the rates that the entries show, not the highest that is possible while a failover is on.
   const ceiling = ceilingOf(limiter, [], record.own);
   const from = fault.toMs ?? fault.fromMs;
-  const rows = givenTo(limiter.lines).filter(
-    ({ atMs }) => atMs >= from - 200 && atMs <= from + 2_000,
-  );
+  const rows = givenBy(limiter).filter(({ atMs }) => atMs >= from - 200 && atMs <= from + 2_000);
   const first = rows[0];
   if (first === undefined) return;
   let n = 0;

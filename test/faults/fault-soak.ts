@@ -1,8 +1,8 @@
 /** Runs drawn fault schedules one after the other and prints what came of them: `npm run soak -- --schedules 200`. */
 import { FIGURES, type Figures, noFigures } from './fault-figures.js';
-import { drawSchedule, type Outcome, runSchedule, scheduleText } from './schedules.js';
+import { drawSchedule, NotRun, type Outcome, runSchedule, scheduleText } from './schedules.js';
 
-const [count = '1', firstSeed = '1', atOnce = '1'] = process.argv.slice(2);
+const [count = '1', firstSeed = '1', atOnce = '1', form = 'table'] = process.argv.slice(2);
 
 /** The one JSON line: what was tried, what came of it, against what it should be. */
 interface Summary {
@@ -13,6 +13,8 @@ interface Summary {
   /** How many times longer than 100 and 500 ms ticks and leases were, since the machine was busy. */
   pace: { runs: number; median: number | null; max: number | null };
   failedSeeds: number[];
+  /** Their processes did not start in time: begun anew up to twice, and `never` those that did not start then either. */
+  notRun: { begunAnew: number; never: number[] };
   violations: string[];
   checked: Record<string, number>;
   faults: Record<string, number>;
@@ -26,6 +28,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const startedMs = performance.now();
 const outcomes: Outcome[] = [];
 const broken: { seed: number; what: string }[] = [];
+const notRun: Summary['notRun'] = { begunAnew: 0, never: [] };
 let next = Number(firstSeed);
 const end = next + Number(count);
 
@@ -34,10 +37,17 @@ async function worker(): Promise<void> {
     const seed = next++;
     const schedule = drawSchedule(seed);
     try {
-      const outcome = await runSchedule(schedule);
+      const outcome = await runSchedule(schedule, (why) => {
+        notRun.begunAnew += 1;
+        process.stderr.write(`seed ${seed} was not run: ${why}\n`);
+      });
       outcomes.push(outcome);
       tell(schedule.seed, outcome.report.violations);
     } catch (error) {
+      if (error instanceof NotRun) {
+        notRun.never.push(seed);
+        continue;
+      }
       broken.push({ seed, what: `seed ${seed} could not be played: ${(error as Error).stack}` });
       tell(seed, [(error as Error).message]);
     }
@@ -55,7 +65,8 @@ function tell(seed: number, violations: readonly string[]): void {
 if (Number(count) === 1) process.stderr.write(`${scheduleText(drawSchedule(next))}\n`);
 await Promise.all(Array.from({ length: Number(atOnce) }, worker));
 const summary = summarise();
-process.stdout.write(`${JSON.stringify(summary)}\n`);
+process.stderr.write(`${form === 'json' ? tableOf(summary) : ''}`);
+process.stdout.write(form === 'json' ? `${JSON.stringify(summary)}\n` : tableOf(summary));
 process.exit(summary.targets.every(({ met }) => met) ? 0 : 1);
 
 function summarise(): Summary {
@@ -96,6 +107,7 @@ function summarise(): Summary {
       ...outcomes.filter(({ report }) => report.violations.length > 0).map((o) => o.schedule.seed),
       ...broken.map(({ seed }) => seed),
     ],
+    notRun,
     violations: [
       ...outcomes.flatMap(({ schedule, report }) =>
         report.violations.map((what) => `seed ${schedule.seed}: ${what}`),
@@ -110,6 +122,28 @@ function summarise(): Summary {
       ]),
     ),
   };
+}
+
+/** Markdown, as docs/reliability.md shows it. */
+function tableOf({ targets, pace, notRun, failedSeeds, figures }: Summary): string {
+  const row = (...cells: (string | number | null)[]) =>
+    `| ${cells.map((c) => c ?? '–').join(' | ')} |\n`;
+  return [
+    '\n',
+    row('target', 'value', 'met'),
+    row('---', '---', '---'),
+    ...targets.map(({ name, value, met }) => row(name, value, met ? 'yes' : '**no**')),
+    row(
+      'schedules that could not be started',
+      notRun.never.length,
+      notRun.never.length === 0 ? 'yes' : '**no**',
+    ),
+    `\nTicks and leases were longer by the factor ${pace.median} (median; at most ${pace.max}).`,
+    failedSeeds.length > 0 ? ` Failed seeds: ${failedSeeds.join(', ')}.\n\n` : '\n\n',
+    row('figure', 'runs', 'median', 'maximum'),
+    row('---', '---', '---', '---'),
+    ...Object.values(figures).map(({ about, runs, median, max }) => row(about, runs, median, max)),
+  ].join('');
 }
 
 function target(name: string, value: number, least: number, words: string) {

@@ -4,6 +4,7 @@ import { readParams } from '../../src/actuate/actuator.js';
 import { applyVerb } from '../../src/actuate/verbs/apply.js';
 import { pin } from '../../src/actuate/verbs/pin.js';
 import { effectiveAtUs } from '../../src/redis/effective.js';
+import { limiterKeys } from '../../src/redis/keys.js';
 import { seeded } from '../../src/sim/random.js';
 import { MOVED, ownOf, WATCHED } from '../support/fault-policies.js';
 import {
@@ -108,6 +109,11 @@ export interface Outcome {
   record: RunRecord;
 }
 
+/** Before any fault: the machine did not start the processes in time. Nothing was tried, so nothing was held. */
+export class NotRun extends Error {}
+
+/** How often one that could not be run is tried again. */
+const TRIES = 3;
 const LOOK_MS = 50;
 /** How long a system may take to come back on a machine that is busy with other things. */
 const BACK_MS = 30_000;
@@ -115,14 +121,29 @@ const READY_MS = 120_000;
 const pause = (ms: number) => new Promise((ok) => setTimeout(ok, ms));
 const nowMs = () => performance.timeOrigin + performance.now();
 
-/** Plays a schedule on real processes, waits until all is well again, and checks. */
-export async function runSchedule(schedule: Schedule): Promise<Outcome> {
-  const pace = await machinePace();
-  const rig = await startRig({ ...schedule.rig, pace });
-  try {
-    return { ...(await play(schedule, rig)), pace };
-  } finally {
-    await rig.close();
+/**
+ * Plays a schedule on real processes, waits until all is well again, and checks. One whose processes did not start in
+ * time is begun anew, and told of; one that ran is never played twice.
+ */
+export async function runSchedule(
+  schedule: Schedule,
+  onNotRun: (why: string) => void = () => {},
+): Promise<Outcome> {
+  for (let tries = 1; ; tries++) {
+    const pace = await machinePace();
+    let rig: Rig | null = null;
+    try {
+      rig = await startRig({ ...schedule.rig, pace }).catch((error: Error) => {
+        throw new NotRun(error.message);
+      });
+      return { ...(await play(schedule, rig)), pace };
+    } catch (error) {
+      if (!(error instanceof NotRun)) throw error;
+      onNotRun(error.message);
+      if (tries === TRIES) throw error;
+    } finally {
+      await rig?.close();
+    }
   }
 }
 
@@ -141,7 +162,7 @@ async function play(schedule: Schedule, rig: Rig): Promise<Omit<Outcome, 'pace'>
   const limiters = watches.map(({ limiter }) => limiter);
   try {
     const ready = await comeBack(rig, limiters, READY_MS);
-    if (ready !== null) failures.push(`before any fault: ${ready}`);
+    if (ready !== null) throw new NotRun(`not ready after ${READY_MS / 1000} s: ${ready}`);
     const startMs = nowMs();
     await Promise.all(schedule.steps.map((step) => inject(rig, step, startMs, faults)));
     const back = await comeBack(rig, limiters, BACK_MS);
@@ -164,8 +185,11 @@ async function play(schedule: Schedule, rig: Rig): Promise<Omit<Outcome, 'pace'>
     autopilotLost: schedule.daemonsDie ? await persist(() => loseDaemons(rig)) : null,
   };
   const lines = rig.lines();
+  const heard = rig.heard();
   for (const limiter of limiters) {
+    const { bucket } = limiterKeys({ name: limiter.name });
     limiter.lines = lines.filter((line) => line.limiter === limiter.name);
+    limiter.heard = heard.filter((each) => each.bucket === bucket);
   }
   const report = await check(record);
   report.violations.unshift(...failures, ...rig.died);

@@ -17,6 +17,7 @@ export interface Segment {
 /** 100 ms of one service: decisions by `allowed|wouldAllow|reason|source|epoch|revision|state`. */
 export interface ServiceLine {
   service: string;
+  pid: number;
   limiter: string;
   fromMs: number;
   atMs: number;
@@ -26,8 +27,25 @@ export interface ServiceLine {
   inFlight: number;
   processes: number;
   counts: Record<string, number>;
-  /** What Redis gave: its time in µs, tokens, the rate in force, 1: drawn as a block, and when it was heard. */
-  given?: [atUs: number, tokens: number, rate: number, drawn: number, heardMs: number][];
+}
+
+/** What one process heard of a bucket from Redis. */
+export interface Heard {
+  pid: number;
+  /** Its key. */
+  bucket: string;
+  /** On the process's clock. */
+  heardMs: number;
+  /** Redis's time in µs, tokens given, the rate in force, and whether it was a block; absent: no answer that did anything. */
+  atUs?: number;
+  tokens?: number;
+  rate?: number;
+  drawn?: boolean;
+  /** Taken back by the same call. */
+  back?: number;
+  /** Number of a call that may take back so many. Without another line of that number its answer was never heard. */
+  call?: number;
+  maybeBack?: number;
 }
 
 /** What was in force, as read from Redis at a moment of its own time. */
@@ -65,6 +83,7 @@ export interface LimiterRecord {
   allowedPolicies: Set<string> | null;
   end: { params: Params; effective: Effective } | null;
   lines: ServiceLine[];
+  heard: Heard[];
 }
 
 export interface RunRecord {
@@ -96,6 +115,7 @@ export function watchLimiter(redis: () => RedisClient, address: LimiterAddress):
     allowedPolicies: null,
     end: null,
     lines: [],
+    heard: [],
   };
   let newest = '';
 

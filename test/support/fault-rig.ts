@@ -18,7 +18,7 @@ import {
   watchedPolicy,
   writePolicies,
 } from './fault-policies.js';
-import type { ServiceLine } from './fault-record.js';
+import type { Heard, ServiceLine } from './fault-record.js';
 import { startRedis, type TestRedis } from './redis-server.js';
 import { startProxy, type TcpProxy } from './tcp-proxy.js';
 
@@ -62,6 +62,8 @@ export interface Rig {
   /** All proxies lead to this server, all connections are cut. */
   leadTo(server: TestRedis): void;
   lines(): ServiceLine[];
+  /** What Redis answered the services, by their own clients. */
+  heard(): Heard[];
   /** Daemons that ended though nobody killed them, and how. */
   readonly died: string[];
   close(): Promise<void>;
@@ -177,7 +179,8 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       const perSecond = options.perSecond * scaleOf(options.draw);
       const config = {
         ...{ url: `redis://127.0.0.1:${member.proxy.port}`, name: member.name },
-        ...{ log: join(dir, `${member.name}.jsonl`), deadlineMs: DEADLINE_MS },
+        ...{ log: join(dir, `${member.name}.jsonl`), wire: join(dir, `${member.name}.wire.jsonl`) },
+        deadlineMs: DEADLINE_MS,
         limiters: [
           { name: MOVED, ...numbers, perSecond },
           { name: WATCHED, rate: 15, capacity: 8, perSecond: 12 },
@@ -203,7 +206,8 @@ export async function startRig(options: RigOptions): Promise<Rig> {
         proxy.cut();
       }
     },
-    lines: () => services.flatMap(({ name }) => readLines(join(dir, `${name}.jsonl`))),
+    lines: () => services.flatMap(({ name }) => readLines<ServiceLine>(join(dir, `${name}.jsonl`))),
+    heard: () => services.flatMap(({ name }) => readLines<Heard>(join(dir, `${name}.wire.jsonl`))),
     async close() {
       closing = true;
       for (const child of children) {
@@ -243,13 +247,13 @@ export function alive({ child }: Member): boolean {
   return child !== null && child.exitCode === null && child.signalCode === null;
 }
 
-function readLines(file: string): ServiceLine[] {
+function readLines<Line>(file: string): Line[] {
   if (!existsSync(file)) return [];
   // A process that was killed may have left half a line.
   return readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line.endsWith('}'))
-    .map((line) => JSON.parse(line) as ServiceLine);
+    .map((line) => JSON.parse(line) as Line);
 }
 
 async function servePage(page: Rig['page']): Promise<Server> {

@@ -4,10 +4,11 @@
  */
 import { appendFileSync } from 'node:fs';
 import { createLimiter } from '../../dist/index.js';
-import { limiterKeys } from '../../dist/redis/keys.js';
-import { givenOf } from './fault-wire.mjs';
+import { watchWire } from './fault-wire.mjs';
 
-const { url, name, log, deadlineMs, limiters } = JSON.parse(process.argv[2]);
+const { url, name, log, wire, deadlineMs, limiters } = JSON.parse(process.argv[2]);
+watchWire(wire);
+const { pid } = process;
 const WINDOW_MS = 100;
 const BEAT_MS = 10;
 const now = () => performance.timeOrigin + performance.now();
@@ -64,9 +65,16 @@ setInterval(() => {
   const lines = loads.map((load) => {
     const { processes } = load.limiter.stats();
     const line = JSON.stringify({
-      ...{ service: name, limiter: load.name, fromMs: since, atMs: at, maxMs: load.maxMs, lagMs },
+      ...{
+        service: name,
+        pid,
+        limiter: load.name,
+        fromMs: since,
+        atMs: at,
+        maxMs: load.maxMs,
+        lagMs,
+      },
       ...{ inFlight: load.inFlight, processes, counts: load.counts },
-      given: givenOf(limiterKeys({ name: load.name }).bucket),
     });
     load.counts = {};
     load.maxMs = 0;
