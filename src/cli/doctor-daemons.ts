@@ -4,6 +4,7 @@ import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { LimiterStatus } from '../report/status.js';
 import { apart, CLOCK_MEND, SKEW_WARN_MS } from '../sense/skew.js';
 import { VERSION } from '../version.js';
+import { daemonOf } from '../view/fleet.js';
 import type { Finding } from './doctor-finding.js';
 import { listLimiters, type Session } from './session.js';
 import { clean, span } from './text.js';
@@ -148,37 +149,26 @@ function told(
   return findings;
 }
 
-interface DaemonRecord {
-  name?: string;
-  host?: string;
-  version?: string;
-  leads?: number;
-  policyFaults?: number;
-}
-
 function registered(registry: Record<string, string>, nowMs: number): Finding[] {
-  const daemons = Object.entries(registry).map(([owner, text]) => {
-    const [, atMs = '0', json = ''] = /^(\d+) (.*)$/s.exec(text) ?? [];
-    return { name: clean(owner.split(':')[0]!), ageMs: nowMs - Number(atMs), ...recordOf(json) };
-  });
+  const daemons = Object.entries(registry).flatMap(([owner, text]) => daemonOf(owner, text, nowMs));
   if (daemons.length === 0) return [];
   const findings: Finding[] = [];
-  const living = daemons.filter(({ ageMs }) => ageMs <= SILENT_MS);
-  for (const { name, ageMs } of daemons) {
-    if (ageMs <= SILENT_MS) continue;
+  const living = daemons.filter(({ silentMs }) => silentMs <= SILENT_MS);
+  for (const { owner, silentMs } of daemons) {
+    if (silentMs <= SILENT_MS) continue;
     findings.push({
       ...{ check: 'daemons', status: 'warn' },
-      message: `${name} was last heard ${span(ageMs)} ago, and has not said that it leaves`,
+      message: `${nameOf(owner)} was last heard ${span(silentMs)} ago, and has not said that it leaves`,
       mend: 'Look whether it still runs; it is forgotten after a minute.',
     });
   }
-  const words = living.map(
-    ({ name, version, leads = 0 }) =>
-      `${name} (${version === undefined ? '' : `${clean(String(version))}, `}leads ${leads})`,
-  );
-  const versions = new Set(living.map(({ version }) => version).filter((v) => v !== undefined));
+  const words = living.map(({ owner, version, leads }) => {
+    const inVersion = version === null ? '' : `${clean(version)}, `;
+    return `${nameOf(owner)} (${inVersion}leads ${leads})`;
+  });
+  const versions = living.flatMap(({ version }) => version ?? []);
   const message = `${living.length} ${living.length === 1 ? 'lives' : 'live'}: ${words.join(', ')}`;
-  if (living.length > 0 && [...versions].some((version) => version !== VERSION)) {
+  if (living.length > 0 && versions.some((version) => version !== VERSION)) {
     findings.push({
       ...{ check: 'daemons', status: 'warn' },
       message: `${message}; this command is ${VERSION}`,
@@ -189,11 +179,7 @@ function registered(registry: Record<string, string>, nowMs: number): Finding[] 
   return findings;
 }
 
-function recordOf(json: string): DaemonRecord {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null ? (value as DaemonRecord) : {};
-  } catch {
-    return {};
-  }
+/** `east:812:9f31c0` → `east`. */
+function nameOf(owner: string): string {
+  return clean(owner.split(':')[0]!);
 }

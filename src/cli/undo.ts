@@ -95,7 +95,7 @@ function names(flag: string, subjects: readonly string[]): string[] {
  */
 export function shellWord(text: string): string | null {
   if (text === '' || text.length > 100 || clean(text) !== text) return null;
-  return /^[A-Za-z0-9_][A-Za-z0-9_.:@/%+-]*$/.test(text)
+  return /^[A-Za-z0-9_./][A-Za-z0-9_.:@/%+-]*$/.test(text)
     ? text
     : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-/** The daemons that live, who leads what, and how the Redis of all of them fares. Stage: api. */
+/** The daemons that live, who leads what, and how the Redis of all of them fares. Stage: cli, api. */
 import { fleetKeys, limiterKeys } from '../redis/keys.js';
 import { masters } from '../redis/read-hashes.js';
 import { listLimiters, type Session } from './limiters.js';
@@ -82,7 +82,7 @@ export async function readFleet(session: Session, nowMs: () => number): Promise<
 }
 
 /** `<when it last spoke> <JSON>`; what cannot be read is no daemon. */
-function daemonOf(owner: string, text: string, nowMs: number): FleetDaemon[] {
+export function daemonOf(owner: string, text: string, nowMs: number): FleetDaemon[] {
   const [, at, json] = /^(\d+) (\{.*\})$/s.exec(text) ?? [];
   if (at === undefined || json === undefined) return [];
   let said: Record<string, unknown>;

@@ -12,6 +12,8 @@ export interface Traffic {
   wouldDenyPerSecond: Record<string, number>;
   processes: number;
   reporting: number;
+  /** Requests under way, all processes together; null: none reports. */
+  inFlight: number | null;
 }
 
 const DENIED = FIELD.denied('');
@@ -27,12 +29,16 @@ export function sumSeconds(hashes: readonly Record<string, string>[], seconds: n
   const wouldDeny: Record<string, number> = {};
   let offered = 0;
   let admitted = 0;
+  let flushes = 0;
+  let inFlight = 0;
   for (const hash of hashes) {
     for (const [field, text] of Object.entries(hash)) {
       if (field.startsWith(PROCESS)) processes.add(field.slice(PROCESS.length));
       else if (field.startsWith(REPORTING)) reporting.add(field.slice(REPORTING.length));
       else if (field === FIELD.offered) offered += count(text);
       else if (field === FIELD.admitted) admitted += count(text);
+      else if (field === FIELD.flushes) flushes += count(text);
+      else if (field === FIELD.inFlight) inFlight += count(text);
       else {
         const prefix = [DENIED, WOULD_DENY].find((p) => field.startsWith(p));
         if (prefix === undefined) continue;
@@ -50,6 +56,8 @@ export function sumSeconds(hashes: readonly Record<string, string>[], seconds: n
     wouldDenyPerSecond: wouldDeny,
     processes: processes.size,
     reporting: reporting.size,
+    // A gauge summed over flushes: its mean, times the processes.
+    inFlight: flushes > 0 && reporting.size > 0 ? (inFlight / flushes) * processes.size : null,
   };
 }
 

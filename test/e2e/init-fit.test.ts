@@ -57,7 +57,7 @@ const measured = async (args: string, env: NodeJS.ProcessEnv = { FLYBALL_REDIS_U
 test('what a service reports sizes rate, cap and objectives, each with its reason', async () => {
   const limiter = createLimiter({ name: 'orders', url: server.url });
   const load = setInterval(() => {
-    void limiter.run({}, () => new Promise((ok) => setTimeout(ok, 60))).catch(() => {});
+    void limiter.run(null, () => new Promise((ok) => setTimeout(ok, 60))).catch(() => {});
   }, 20);
   try {
     const seen = await measured('--fit 5s');
