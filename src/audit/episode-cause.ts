@@ -16,7 +16,7 @@ const KINDS: Record<string, CauseKind> = {
   ...each('autopilot_lost', 'glide_settled'),
   ...each('downstream', 'downstream_share'),
   ...each('tune', 'tune'),
-  ...each('rollback', 'rollback'),
+  ...each('rollback', 'auto_rollback'),
 };
 
 function each(kind: CauseKind, ...reasons: string[]): Record<string, CauseKind> {

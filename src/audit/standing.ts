@@ -1,0 +1,110 @@
+/** For how long of a time the limits stood at their bounds and the breaker open, and what guards held back, from the changes. Pure. Stage: audit. */
+import type { EntryBody, EntryValues } from '../actuate/entry.js';
+import { type EpisodeEntry, storedMs } from './episodes.js';
+
+/** The bounds in force now; those of then are not known. A cap's are null without one. */
+export interface StandingBounds {
+  rate: { min: number; max: number };
+  inFlight: { min: number; max: number } | null;
+}
+
+export interface Standing {
+  /** Of the time, for how long (ms) it is known what stood. */
+  knownMs: number;
+  /** Breaker closed, and rate or cap at the least (at the most) that the bounds allow. */
+  atFloorMs: number;
+  atCeilingMs: number;
+  /** Open or half-open, as stored: half-open comes by time, without a change. */
+  openMs: number;
+  trips: number;
+  changes: { total: number; autopilot: number; persons: number; byReason: Record<string, number> };
+  held: HeldBack[];
+}
+
+/** What decisions would have been without a guard, over all changes and recommendations of the time. */
+export interface HeldBack {
+  guard: string;
+  times: number;
+  /** The most it would have been, of those that the guard lowered or raised; null: it was not about it. */
+  rate: number | null;
+  inFlightMax: number | null;
+}
+
+type ReportEntry = EpisodeEntry & { body: Pick<EntryBody, 'verdicts'> };
+
+/**
+ * `entries` of [fromMs, toMs) oldest first, `start` the newest change before them (null: there is none, so nothing is
+ * known of the time before the first).
+ */
+export function standingOf(
+  entries: readonly ReportEntry[],
+  start: EntryValues | null,
+  time: { fromMs: number; toMs: number },
+  bounds: StandingBounds,
+): Standing {
+  const told: Standing = {
+    ...{ knownMs: 0, atFloorMs: 0, atCeilingMs: 0, openMs: 0, trips: 0 },
+    changes: { total: 0, autopilot: 0, persons: 0, byReason: {} },
+    held: [],
+  };
+  const held = new Map<string, HeldBack>();
+  let stands = start;
+  let sinceMs = time.fromMs;
+  const until = (ms: number) => {
+    if (stands !== null) addTime(told, stands, Math.max(0, ms - sinceMs), bounds);
+    sinceMs = Math.max(sinceMs, ms);
+  };
+  for (const entry of entries) {
+    const { kind, body } = entry;
+    addHeld(held, body);
+    if (kind !== 'change') continue;
+    until(storedMs(entry));
+    const { before, after, reason, actor } = body;
+    if (after?.state === 'open' && before?.state !== 'open') told.trips++;
+    stands = after ?? stands;
+    told.changes.total++;
+    told.changes[actor.kind === 'person' ? 'persons' : 'autopilot']++;
+    told.changes.byReason[reason] = (told.changes.byReason[reason] ?? 0) + 1;
+  }
+  until(time.toMs);
+  told.held = [...held.values()].sort((a, b) => b.times - a.times);
+  return told;
+}
+
+function addTime(told: Standing, values: EntryValues, ms: number, bounds: StandingBounds): void {
+  told.knownMs += ms;
+  const { state, rate, inFlightMax } = values;
+  if (state === 'open' || state === 'half-open') told.openMs += ms;
+  if (state !== 'closed') return;
+  const { rate: rates, inFlight } = bounds;
+  const capped = inFlight !== null && inFlightMax > 0;
+  if (rate <= rates.min || (capped && inFlightMax <= inFlight.min)) told.atFloorMs += ms;
+  if (rate >= rates.max || (capped && inFlightMax >= inFlight.max)) told.atCeilingMs += ms;
+}
+
+/** `would be cap 12, rate 520/s: guard bounds held the rest (…)`, as the guards write it. */
+const HELD = /would be (?:cap ([\d.e+]+))?(?:, )?(?:rate ([\d.e+]+)\/s)?: guard ([\w, -]+?) held /;
+
+function addHeld(held: Map<string, HeldBack>, { sentence }: { sentence: string }): void {
+  const [, cap, rate, guards] = HELD.exec(sentence) ?? [];
+  for (const guard of guards?.split(', ') ?? []) {
+    const known = held.get(guard) ?? { guard, times: 0, rate: null, inFlightMax: null };
+    known.times++;
+    known.rate = most(known.rate, rate);
+    known.inFlightMax = most(known.inFlightMax, cap);
+    held.set(guard, known);
+  }
+}
+
+function most(known: number | null, text: string | undefined): number | null {
+  const value = Number(text ?? Number.NaN);
+  if (!Number.isFinite(value)) return known;
+  return known === null ? value : Math.max(known, value);
+}
+
+/** The same of a decision that changed nothing and so has no entry: the newest, as a daemon's status tells it. */
+export function heldNow(sentence: string): HeldBack[] {
+  const held = new Map<string, HeldBack>();
+  addHeld(held, { sentence });
+  return [...held.values()];
+}
