@@ -29,6 +29,7 @@ const traffic = z.object({
   wouldDenyPerSecond: counts,
   processes: number,
   reporting: number,
+  inFlight: number.nullable(),
 });
 
 const worst = z.object({
