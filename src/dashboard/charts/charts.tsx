@@ -8,7 +8,7 @@ import { useAnswer } from '../data/ask.js';
 import { onPoints, useStore } from '../data/store.js';
 import { Figure } from './figure.jsx';
 import type { Line } from './plot.jsx';
-import { statesOf, withChanges, withPoint } from './series.js';
+import { shownFrom, statesOf, withChanges, withPoint } from './series.js';
 import { Timeline } from './timeline.jsx';
 
 const WINDOWS: readonly [SeriesWindow, string][] = [
@@ -88,7 +88,8 @@ function useLive(limiter: string, asked: SeriesAnswer | null): SeriesAnswer | nu
 }
 
 function Drawn({ series }: { series: SeriesAnswer }) {
-  const { timeMs, fromMs, bounds } = series;
+  const { timeMs, bounds } = series;
+  const fromMs = shownFrom(series);
   const states = statesOf(series);
   const toMs = Math.max(series.atMs, timeMs.at(-1) ?? 0);
   const shared = { timeMs, fromMs, toMs, states, marksMs: series.changes.map(({ atMs }) => atMs) };
@@ -113,7 +114,7 @@ function Drawn({ series }: { series: SeriesAnswer }) {
     value === null ? 'not known' : unit(value);
   return (
     <div class="stack">
-      <Timeline series={series} toMs={toMs} states={states} />
+      <Timeline series={{ ...series, fromMs }} toMs={toMs} states={states} />
       <Figure
         {...shared}
         title="Demand and rate"

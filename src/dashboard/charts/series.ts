@@ -108,6 +108,18 @@ export function markersOf(
   return markers;
 }
 
+/** A chart of so little time says more than an empty one. */
+const LEAST_SHOWN_MS = 120_000;
+
+/** Where the charts begin: with the first thing that is known of the window, and at least two minutes back. */
+export function shownFrom(
+  series: Pick<SeriesAnswer, 'fromMs' | 'atMs' | 'timeMs' | 'changes'>,
+): number {
+  const { fromMs, atMs, timeMs, changes } = series;
+  const first = Math.min(timeMs[0] ?? atMs, changes[0]?.atMs ?? atMs);
+  return Math.max(fromMs, Math.min(first, atMs - LEAST_SHOWN_MS));
+}
+
 /** At most `most` rows, newest first, evenly through the list; the newest is always there. */
 export function tableRows(length: number, most: number): number[] {
   if (length === 0) return [];

@@ -77,7 +77,9 @@ function arm(): void {
   watchdog = setTimeout(failed, Math.max(DEAD_MS, DEAD_TICKS * everyMs));
 }
 
+/** Before the first look at Redis there is no time to count from. */
 function heardOf({ atMs, everyMs, redisAway }: TickEvent) {
+  if (atMs === 0) return current().heard;
   return hear(current().heard, { atMs, everyMs, redisAway }, performance.now());
 }
 

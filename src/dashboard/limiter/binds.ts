@@ -34,12 +34,6 @@ function bindsOf({ binds, state, inForce }: StatusView, rate: string): string {
   }
 }
 
-/** Why the autopilot does what it does, by its last tick. */
-export function whySentence(view: StatusView, decision: LastDecision | null): string | null {
-  if (decision !== null && decision.sentence !== '') return decision.sentence;
-  return view.lastChange?.sentence ?? null;
-}
-
 /** Without guards that let it pass. */
 export function verdictSentences(decision: LastDecision | null): string[] {
   return (decision?.verdicts ?? []).flatMap(({ effect, sentence }) =>

@@ -10,13 +10,14 @@ import { Glyph } from '../parts/glyph.jsx';
 import { Meter } from '../parts/meter.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
-import { policyHash } from '../routing.js';
-import { bindsSentence, denials, verdictSentences, whySentence } from './binds.js';
+import { changeHash, policyHash } from '../routing.js';
+import { bindsSentence, denials, verdictSentences } from './binds.js';
 
 export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer | null }) {
   const now = useSeconds();
   const standing = attentions(view, now).filter(({ level }) => level !== 'well');
-  const why = whySentence(view, answer?.decision ?? null);
+  const decision = answer?.decision ?? null;
+  const last = view.lastChange;
   const { inForce, bounds, traffic, daemon } = view;
   const denied = denials(traffic.deniedPerSecond);
   const would = denials(traffic.wouldDenyPerSecond);
@@ -70,12 +71,24 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
         <dd>
           <strong>{bindsSentence(view)}</strong>
         </dd>
-        {why !== null && (
+        {last !== null && view.epoch !== null && (
           <>
             <dt>Why it stands there</dt>
             <dd>
-              <Outside text={why} />
-              {verdictSentences(answer?.decision ?? null).map((sentence) => (
+              <Outside text={last.sentence} />{' '}
+              <a href={changeHash(view.limiter, { epoch: view.epoch, revision: last.revision })}>
+                r{last.revision}
+              </a>
+              , <Time ms={last.atMs} relative />
+            </dd>
+          </>
+        )}
+        {decision !== null && (
+          <>
+            <dt>At its last tick</dt>
+            <dd>
+              <Outside text={decision.sentence} />
+              {verdictSentences(decision).map((sentence) => (
                 <span key={sentence}>
                   {' '}
                   <Outside text={sentence} />

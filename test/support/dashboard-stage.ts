@@ -1,0 +1,168 @@
+/** What tests of the dashboard stand on: Redis, a daemon as it ships, services under load, a gateway, and Chromium. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type BadGateway, startBadGateway } from './bad-gateway.js';
+import { type DaemonSetup, daemonSetup, policyText, type TestDaemon, until } from './daemon.js';
+import { startRedis, type TestRedis } from './redis-server.js';
+
+/** Markup, a formula, a text that runs from right to left, and one that is long: no name may do anything. */
+export const HOSTILE = {
+  markup: '<img src=x onerror="window.hostile=1"><script>window.hostile=1</script>',
+  formula: '=HYPERLINK("http://example.com")',
+  bidi: 'user\u202egnp.exe\u2066',
+  long: `tenant:${'long-'.repeat(60)}`,
+};
+
+const LOADS = [
+  {
+    name: 'checkout',
+    perSecond: 60,
+    subjects: ['user:41', 'user:42', 'tenant:acme', HOSTILE.markup, HOSTILE.formula, HOSTILE.bidi],
+  },
+  { name: 'search', perSecond: 30, subjects: ['user:1', 'user:2'] },
+  { name: 'payments', perSecond: 20, subjects: ['tenant:acme'] },
+  { name: 'reports', perSecond: 10, subjects: ['user:7'] },
+];
+
+const SIGNALS = `
+  signals: { p95: telemetry.latency('p95'), errors: telemetry.errorRatio() },
+  objective: { p95: { below: '120ms' }, errors: { below: '2%' } },
+  control: adaptive(),`;
+
+/** Policies of four limiters, one of them in mode recommend, one with words of a stranger in it. */
+function writePolicies(setup: DaemonSetup): void {
+  const text = (name: string, more: string, numbers = 'rate: 60, capacity: 60, inFlightMax: 20') =>
+    policyText(more, `name: '${name}', ${numbers}`).replace(
+      '{ definePolicy }',
+      '{ adaptive, definePolicy, telemetry }',
+    );
+  const owner = `owner: ${JSON.stringify(HOSTILE.markup)},`;
+  setup.write(
+    'checkout.ts',
+    text('checkout', SIGNALS + owner, 'rate: 40, capacity: 40, inFlightMax: 12'),
+  );
+  setup.write('search.ts', text('search', SIGNALS));
+  setup.write('payments.ts', text('payments', SIGNALS));
+  setup.write(
+    'reports.ts',
+    text('reports', `${SIGNALS} mode: 'recommend',`).replace("mode: 'auto',", ''),
+  );
+}
+
+export interface DashboardStage {
+  server: TestRedis;
+  gateway: BadGateway;
+  /** Address of the page, by the gateway. */
+  url: string;
+  /** May do everything. */
+  token: string;
+  daemon(): TestDaemon;
+  /** Starts another in place of the last; the gateway leads to it. */
+  startDaemon(): Promise<void>;
+  /** A page of its own with its own cookies; what it says on its console is kept. */
+  open(options?: OpenOptions): Promise<OpenPage>;
+  /** Sends a verb by the API, as another browser would. */
+  verb(limiter: string, verb: string, body: Record<string, unknown>): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  signedIn?: boolean;
+  width?: number;
+  theme?: 'light' | 'dark';
+}
+
+export interface OpenPage {
+  page: Page;
+  context: BrowserContext;
+  /** Errors and warnings of the console, uncaught exceptions, and requests that left for another host. */
+  faults: string[];
+}
+
+export async function dashboardStage(): Promise<DashboardStage> {
+  const server = await startRedis();
+  const setup = daemonSetup(server.url);
+  writePolicies(setup);
+  const data = join(setup.dir, 'data');
+  let daemon: TestDaemon;
+  let load: ChildProcess | undefined;
+  let browser: Browser | undefined;
+  const gateway = await startBadGateway('http://127.0.0.1:9');
+  const startDaemon = async () => {
+    daemon = setup.start({ FLYBALL_DATA_DIR: data, FLYBALL_NAME: 'east' });
+    gateway.target = await daemon.http();
+  };
+  await startDaemon();
+  const token = readFileSync(join(data, 'token'), 'utf8').trim();
+  await until('four limiters that are led', async () => {
+    const leads = daemon.lines.filter(({ event }) => event === 'lease_taken');
+    return leads.length >= LOADS.length;
+  });
+  load = fork(fileURLToPath(new URL('dashboard-load.mjs', import.meta.url)), [
+    server.url,
+    JSON.stringify(LOADS),
+  ]);
+
+  const stage: DashboardStage = {
+    server,
+    gateway,
+    url: gateway.url,
+    token,
+    daemon: () => daemon,
+    startDaemon,
+    async open({ signedIn = true, width = 1280, theme = 'light' } = {}) {
+      browser ??= await chromium.launch({
+        executablePath: process.env.SUITE_CHROMIUM ?? '/usr/bin/chromium',
+        // Tests run as root in a container, where the sandbox cannot be had and /dev/shm is small.
+        args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+      });
+      const context = await browser.newContext({
+        viewport: { width, height: width < 500 ? 780 : 900 },
+        colorScheme: theme,
+        reducedMotion: 'reduce',
+      });
+      context.setDefaultTimeout(20_000);
+      const page = await context.newPage();
+      const faults: string[] = [];
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) faults.push(message.text());
+      });
+      page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
+      page.on('request', (request) => {
+        const at = request.url();
+        if (!at.startsWith(gateway.url) && !at.startsWith('data:')) faults.push(`asked ${at}`);
+      });
+      if (signedIn) await signIn(context, gateway.url, token);
+      return { page, context, faults };
+    },
+    async verb(limiter, verb, body) {
+      const reply = await fetch(`${gateway.url}/api/v1/limiters/${limiter}/${verb}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      const answer: unknown = await reply.json();
+      if (!reply.ok) throw new Error(JSON.stringify(answer));
+      return answer;
+    },
+    async close() {
+      await browser?.close();
+      load?.disconnect();
+      await gateway.close();
+      await setup.close();
+      await server.stop();
+    },
+  };
+  return stage;
+}
+
+async function signIn(context: BrowserContext, url: string, token: string): Promise<void> {
+  const reply = await context.request.post(`${url}/api/v1/session`, {
+    data: { token },
+    headers: { 'x-flyball-request': '1', origin: url },
+  });
+  if (!reply.ok()) throw new Error(`signing in: ${reply.status()} ${await reply.text()}`);
+}
