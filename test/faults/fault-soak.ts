@@ -1,6 +1,7 @@
 /** Runs drawn fault schedules one after the other and prints what came of them: `npm run soak -- --schedules 200`. */
 import { FIGURES, type Figures, noFigures } from './fault-figures.js';
-import { drawSchedule, NotRun, type Outcome, runSchedule, scheduleText } from './schedules.js';
+import { NotRun } from './play.js';
+import { drawSchedule, type Outcome, runSchedule, scheduleText } from './schedules.js';
 
 const [count = '1', firstSeed = '1', atOnce = '1', form = 'table'] = process.argv.slice(2);
 

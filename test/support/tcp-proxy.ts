@@ -9,6 +9,8 @@ export interface TcpProxy {
   targetPort: number;
   /** What passes is passed on so much later, in either direction. */
   delayMs: number;
+  /** Looks at all bytes before they are passed on; what it answers false to goes no further. */
+  watch: ((bytes: Buffer, from: 'client' | 'server', connection: object) => boolean) | null;
   /** Cuts all connections. */
   cut(): void;
   close(): Promise<void>;
@@ -16,7 +18,10 @@ export interface TcpProxy {
 
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  const proxy = { mode: 'pass' as TcpProxy['mode'], targetPort, delayMs: 0 };
+  const proxy = {
+    ...{ mode: 'pass' as TcpProxy['mode'], targetPort, delayMs: 0 },
+    watch: null as TcpProxy['watch'],
+  };
   const server = createServer((inside) => {
     if (proxy.mode === 'refuse') return void inside.destroy();
     const outside = tcpConnect(proxy.targetPort, '127.0.0.1');
@@ -31,6 +36,8 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       const queue: Buffer[] = [];
       from.on('data', (data) => {
         if (proxy.mode !== 'pass') return;
+        const who = from === inside ? 'client' : 'server';
+        if (proxy.watch !== null && !proxy.watch(data, who, inside)) return;
         if (proxy.delayMs === 0 && waiting === 0) return void to.write(data);
         waiting += 1;
         lastMs = Math.max(lastMs, performance.now() + proxy.delayMs);
