@@ -1,18 +1,10 @@
 /** Which tokens count now: those of a file, read again when it changes, and the local one that `run` writes by itself. Stage: api, cli. */
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
+import { openDataDir } from '../redis/data-dir.js';
 import { fileMark, hashToken, newToken, readTokens, type TokenRecord } from './tokens.js';
 
 export interface TokenStore {
@@ -103,7 +95,7 @@ function readLocal(file: string): string | null {
 
 function writeLocal(file: string): string {
   const token = newToken();
-  mkdirSync(dirname(file), { recursive: true });
+  openDataDir(dirname(file));
   const whole = `${file}.${process.pid}`;
   writeNew(whole, `${token}\n`);
   try {

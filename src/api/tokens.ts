@@ -50,6 +50,7 @@ export function parseTokens(text: string, file: string): TokenRecord[] {
     else if (!TOKEN_NAME.test(name)) fault("the name may hold letters, digits, '.', '_', '@', '-'");
     else if (!isRole(role)) fault(`the role is none of ${ROLES.join(', ')}`);
     else if (!/^[0-9a-f]{64}$/i.test(hash)) fault('the hash is no SHA-256 in hex (64 digits)');
+    else if (name === 'local') fault("the name local is the machine's own");
     else if (records.some((one) => one.name === name)) fault('the name stands there twice');
     else records.push({ name, role, sha256: Buffer.from(hash, 'hex') });
   }

@@ -168,9 +168,11 @@ export interface VerbRequest {
   forMs?: number;
   /** The same: until a person ends it. */
   hold?: boolean;
-  /** rollback. */
+  /** rollback, one of: what held before the last change; the last that proved good; a revision; what held at a time. */
+  to?: 'last' | 'good';
   toRevision?: number;
   toEpoch?: number;
+  toMs?: number;
   /** pin. */
   rate?: number;
   inFlight?: number;

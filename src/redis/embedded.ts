@@ -1,8 +1,9 @@
 /** The embedded Redis: joined when one lives, started when none does, stopped by the last that used it. Stage: daemon. */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
+import { openDataDir } from './data-dir.js';
 import {
   ask,
   LOG_FILE,
@@ -53,12 +54,6 @@ const UNUSABLE = new Set([
   'EISDIR',
 ]);
 
-/** The default folder lies in somebody's working copy; another may hold more than ours, and is left as it is. */
-function keepOutOfGit(dataDir: string): void {
-  const file = join(dataDir, '.gitignore');
-  if (basename(dataDir) === '.flyball' && !existsSync(file)) writeFileSync(file, '*\n');
-}
-
 /**
  * A private redis-server in `dataDir` for this process: it joins one that lives there, whoever started it, else
  * starts one that outlives this process. Each user leaves a file with its identity, so that the last to release
@@ -68,8 +63,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   const { log, deadlineMs = 30_000 } = options;
   const dataDir = resolve(options.dataDir);
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    keepOutOfGit(dataDir);
+    openDataDir(dataDir);
     return await withFolderLock(dataDir, 2 * deadlineMs, async () => {
       const socket = socketPath(dataDir);
       const joined = await joinLiving(dataDir, socket, deadlineMs);

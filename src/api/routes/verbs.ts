@@ -1,6 +1,5 @@
 /** What changes a limiter: a person's verbs, by the same functions as the CLI's, on what the caller saw. Stage: api. */
 import { createHash } from 'node:crypto';
-import { findRevision } from '../../actuate/audit.js';
 import { canonicalJson } from '../../actuate/entry.js';
 import { applyVerb, type VerbOutcome } from '../../actuate/verbs/apply.js';
 import { reset, trip } from '../../actuate/verbs/breaker.js';
@@ -16,6 +15,7 @@ import {
 import { rollback } from '../../actuate/verbs/rollback.js';
 import type { LimiterAddress } from '../../redis/keys.js';
 import type { Session } from '../../view/limiters.js';
+import { type RollbackWish, rollbackTarget } from '../../view/rollback-target.js';
 import { ApiError } from '../problem.js';
 import { limiterOf, route } from '../route.js';
 import { VERBS, verbAnswer, verbBodies } from '../schemas/audit.js';
@@ -84,7 +84,7 @@ async function plannerOf(
   const breaker = holdBreaker === undefined ? {} : { holdBreaker };
   switch (verb) {
     case 'rollback': {
-      const target = await targetOf(session, address, wish);
+      const target = await rollbackTarget(session.redis, address, targetOf(wish));
       return rollback(target, hold ?? DEFAULT_HOLD_MS);
     }
     case 'pin': {
@@ -109,18 +109,17 @@ async function plannerOf(
   }
 }
 
-async function targetOf(session: Session, address: LimiterAddress, wish: VerbRequest) {
-  const revision = wish.toRevision!;
-  const entry = await findRevision(session.redis, address, revision, wish.toEpoch);
-  const after = entry?.body.after;
-  if (entry === null || after == null) {
-    throw new ApiError(
-      404,
-      'FLYBALL_E_AUDIT_NO_REVISION',
-      `${address.name} has no audit entry for revision ${revision} with values to bring back.`,
-    );
+function targetOf(wish: VerbRequest): RollbackWish {
+  const { to, toRevision, toEpoch, toMs } = wish;
+  if ([to, toRevision, toMs].filter((one) => one !== undefined).length !== 1) {
+    const message = 'say one of to (last, good), toRevision and toMs';
+    throw new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
+      faults: [{ field: 'to', message }],
+    });
   }
-  return { epoch: entry.epoch, revision: entry.revision, after };
+  if (toRevision !== undefined) return { to: 'revision', revision: toRevision, epoch: toEpoch };
+  if (toMs !== undefined) return { to: 'before', at: { atMs: toMs } };
+  return { to: to! };
 }
 
 /** Does it still stand where the caller saw it, or is what they were shown still what would be done? */

@@ -118,8 +118,10 @@ export const verbBodies = {
   rollback: z.strictObject({
     ...common,
     ...timed,
-    toRevision: count.describe('its rate, capacity and cap come back'),
+    to: z.enum(['last', 'good']).optional().describe('before the last change; last proved good'),
+    toRevision: count.optional().describe('its rate, capacity and cap come back'),
     toEpoch: count.optional(),
+    toMs: count.optional().describe('what held at that time'),
   }),
   pin: z.strictObject({
     ...common,
