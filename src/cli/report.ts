@@ -1,0 +1,96 @@
+/** `flyball report`: what happened over a time, counted: changes, episodes, time at the bounds, trips, refusals, objectives. Stage: cli. */
+import { Command } from 'commander';
+import { EXIT } from '../errors.js';
+import { describeFault } from '../faults.js';
+import { HISTORY_MINUTE_MS, HISTORY_MINUTES } from '../redis/history-rows.js';
+import type { LimiterAddress } from '../redis/keys.js';
+import { redisNowMs } from '../view/episodes.js';
+import { type ReportView, readReport } from '../view/report.js';
+import { parseSince } from './options.js';
+import type { CliIo } from './output.js';
+import { reportLines, reportTable } from './report-text.js';
+import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
+import { clean, localTime } from './text.js';
+
+interface ReportFlags {
+  since: ReturnType<typeof parseSince>;
+}
+
+const DAY_MS = 86_400_000;
+
+export function register(program: Command, io: CliIo): void {
+  program.addCommand(
+    new Command('report')
+      .description('What happened over a time, counted; of one limiter also what would be better.')
+      .argument('[limiter]', 'default: all, as a table')
+      .option(
+        '--since <when>',
+        'a length of time back (24h) or an ISO time (default: 24h)',
+        parseSince,
+        { agoMs: DAY_MS },
+      )
+      .addHelpText(
+        'before',
+        `Examples:
+  flyball report                        the last day of all limiters, as a table
+  flyball report checkout               one limiter, with its episodes
+  flyball report checkout --since 7d
+  flyball report --since 2026-05-04T00:00:00Z --json
+`,
+      )
+      .action(async (limiter: string | undefined, flags: ReportFlags) => {
+        await withRedis(io, (session) => report(io, session, limiter, flags));
+      }),
+  );
+}
+
+async function report(
+  io: CliIo,
+  session: Session,
+  limiter: string | undefined,
+  { since }: ReportFlags,
+): Promise<void> {
+  const addresses =
+    limiter === undefined ? await listLimiters(session) : [await findLimiter(session, limiter)];
+  const atMs = await redisNowMs(session.redis);
+  const sinceMs = 'atMs' in since ? since.atMs : atMs - since.agoMs;
+  const suggest = limiter !== undefined;
+  const reports = await readReports(io, session, addresses, { sinceMs, suggest });
+  if (io.flags.json) {
+    io.json({ sinceMs, atMs, limiters: reports });
+    return;
+  }
+  if (atMs - sinceMs > HISTORY_MINUTES * HISTORY_MINUTE_MS) {
+    io.say(io.ce.dim('Counts of requests are kept for 8 days: they are of those.'));
+  }
+  const [first] = reports;
+  if (limiter !== undefined && first !== undefined) {
+    for (const line of reportLines(io, first)) io.out(line);
+  } else if (reports.length > 0) {
+    io.out(`${localTime(sinceMs).slice(0, 16)} … ${localTime(atMs).slice(0, 16)}`);
+    io.out(reportTable(io, reports));
+    io.say(io.ce.dim(`One of them in full: flyball report ${clean(first!.limiter)}.`));
+  } else if (addresses.length === 0) {
+    io.say('No limiter is known here: `flyball run` adopts policies and registers them.');
+  }
+}
+
+/** One that cannot be read must not take the report away from the others. */
+async function readReports(
+  io: CliIo,
+  session: Session,
+  addresses: readonly LimiterAddress[],
+  query: { sinceMs: number; suggest: boolean },
+): Promise<ReportView[]> {
+  const reports: ReportView[] = [];
+  for (const address of addresses) {
+    try {
+      reports.push(await readReport(session.redis, address, query));
+    } catch (error) {
+      if (addresses.length === 1) throw error;
+      io.exitCode = EXIT.fault;
+      io.warn(`${address.name} is left out: ${clean(describeFault(error).message)}`);
+    }
+  }
+  return reports;
+}
