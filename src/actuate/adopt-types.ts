@@ -15,6 +15,8 @@ export interface AdoptOptions {
   last?: Params | null;
   /** The person's own words, kept in the entry. */
   why?: string | undefined;
+  /** Adopts the same policy once more, to put right what has drifted from it. */
+  again?: boolean;
   /** Why what was read is not what the writer was shown; null: go on. Then nothing is written. */
   moved?: (params: Params | null, nowMs: number) => string | null;
 }

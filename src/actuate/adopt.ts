@@ -124,7 +124,7 @@ async function change(
 ): Promise<AdoptOutcome> {
   // A daemon has the file that a person adopted in place of another: from then on files say it again.
   const agrees = params.policyHash === loaded.hash && agreesNow(params, options);
-  if (params.policyHash === loaded.hash && !agrees) {
+  if (params.policyHash === loaded.hash && !agrees && !options.again) {
     const keys = limiterKeys(address);
     const stored = await redis.mget(keys.policy, keys.policyVersion(loaded.hash));
     if (stored.every((text) => text === loaded.json)) return { status: 'unchanged' };

@@ -130,6 +130,7 @@ function tell(io: CliIo, limiter: string, outcome: VerbOutcome): void {
       ...(plan.override === undefined ? {} : { subject: plan.override.subject, ...told(plan) }),
       hold: typeof until === 'number' ? { untilMs: until === -1 ? null : until } : null,
       ...(plan.detail.rollout === undefined ? {} : { rollout: plan.detail.rollout }),
+      ...(plan.detail.evidence === undefined ? {} : { evidence: plan.detail.evidence }),
       sentence: plan.sentence,
       notes: plan.notes,
     });

@@ -22,6 +22,9 @@ export function preview(c: Colours, plan: VerbPlan, facts: Facts): string {
   if (now.rate !== plan.before.rate || after.rate !== plan.after.rate) {
     rows.splice(2, 0, ['  in force', perSecond(now.rate), perSecond(after.rate)]);
   }
+  if (plan.before.mode !== plan.after.mode) {
+    rows.unshift(['mode', plan.before.mode, plan.after.mode]);
+  }
   rows.push(['pinned', hold(params.pinnedUntil, nowMs), hold(then.pinnedUntil, nowMs)]);
   rows.push(['frozen', hold(params.frozenUntil, nowMs), hold(then.frozenUntil, nowMs)]);
   if (params.rollout !== '' || then.rollout !== '') {

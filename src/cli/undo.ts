@@ -21,6 +21,10 @@ export function undoHint(plan: VerbPlan, facts: Facts, limiter: string): string 
       return `flyball thaw ${limiter} ends it${left}.`;
     case 'rollout':
       return rolloutHint(plan, facts, limiter);
+    case 'promote':
+      return `flyball promote ${limiter} --release goes back to the policy's own mode.`;
+    case 'approve':
+      return `flyball rollback ${limiter} ${facts.params.revision} goes back, and holds.`;
     case 'trip':
       return `flyball reset ${limiter} ends it${left}.`;
     default:

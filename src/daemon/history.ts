@@ -14,6 +14,8 @@ export interface HistoryTick {
   inForce: NonNullable<WatchedMinute['inForce']>;
   overload: boolean;
   drift: boolean;
+  /** Every signal that the policy decides by could be read; no traffic is no fault of a signal. */
+  fresh: boolean;
 }
 
 export interface History {
@@ -108,6 +110,7 @@ function addTick(to: WatchedMinute, tick: HistoryTick): WatchedMinute {
     notClosedS: sum(to.notClosedS, tick.inForce.state !== 'closed'),
     overloadS: sum(to.overloadS, tick.overload),
     driftS: sum(to.driftS, tick.drift),
+    freshS: sum(to.freshS, tick.fresh),
     inForce: tick.inForce,
   };
 }

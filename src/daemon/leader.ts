@@ -1,6 +1,7 @@
 /** What the lease's holder does each tick with the estimates: repair, decide, write or beat, tell. Stage: daemon. */
 import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Lease } from '../actuate/lease.js';
+import { missingSignals } from '../decide/missing.js';
 import { overloadOf } from '../decide/overload.js';
 import { createDecideState } from '../decide/state.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
@@ -160,6 +161,7 @@ export function createLeader(
     history.watch({
       ...{ nowMs, dtMs, inForce: inForce.view, overload: fresh && z > 0 },
       drift: deps.fileState(adopted.hash).file === 'drift',
+      fresh: missingSignals(policy, sample).missing.length === 0,
     });
     const details = detailsOf(readings);
     await tellStatus(deps, { adopted, params, sample, decision, wouldBe, details });

@@ -13,12 +13,13 @@ export interface WatchedMinute {
   notClosedS: number;
   overloadS: number;
   driftS: number;
+  freshS: number;
   /** At the newest tick. */
   inForce: { state: LimiterState; rate: number; capacity: number; inFlightMax: number } | null;
 }
 
 export const UNWATCHED: WatchedMinute = {
-  ...{ watchedS: 0, notClosedS: 0, overloadS: 0, driftS: 0 },
+  ...{ watchedS: 0, notClosedS: 0, overloadS: 0, driftS: 0, freshS: 0 },
   inForce: null,
 };
 

@@ -23,6 +23,8 @@ export interface HistoryRow {
   notClosedS: number;
   overloadS: number;
   driftS: number;
+  /** Of those: every signal that the policy decides by could be read. Absent: an earlier version wrote the row. */
+  freshS?: number;
   /** In force at the end of the minute. */
   state: LimiterState | null;
   rate: number | null;
@@ -67,6 +69,7 @@ export function historyText(row: HistoryRow): string {
     ...[r(row.inFlight), r(row.dbWaitMs), r(row.dbWaitP95Ms), r(row.poolWaiting)],
     ...[r(row.processes), r(row.reporting)],
     row.points.flat().map(r),
+    ...(row.freshS === undefined ? [] : [r(row.freshS)]),
   ]);
 }
 
@@ -97,6 +100,7 @@ export function readHistoryRow(field: string, text: string): HistoryRow | null {
     ...{ p999Ms: known(19), inFlight: known(20), dbWaitMs: known(21), dbWaitP95Ms: known(22) },
     ...{ poolWaiting: known(23), processes: count(24), reporting: count(25) },
     points,
+    ...(isNumber(list[27]) && { freshS: list[27] }),
   };
 }
 

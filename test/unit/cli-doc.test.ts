@@ -33,6 +33,8 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'freeze',
     'thaw',
     'rollout',
+    'promote',
+    'approve',
     'tune',
     'size',
     'trip',
