@@ -1,5 +1,5 @@
 /** Log-spaced bins of milliseconds: which bin a value is in, and quantiles of bins. Pure. Stage: enforce, estimate. */
-import { type Bins, GAMMA, MAX_BIN, MIN_BIN } from './sense/readings.js';
+import { type BinCounts, GAMMA, MAX_BIN, MIN_BIN } from './sense/readings.js';
 
 /** Bin and count in turn, in order of the bin: one object where pairs would be a hundred, of which daemons keep many. */
 export type PackedBins = number[];
@@ -24,15 +24,8 @@ export function binValue(bin: number): number {
   return (2 * GAMMA ** bin) / (GAMMA + 1);
 }
 
-/** Observations in all bins. */
-export function countBins(bins: Bins): number {
-  let count = 0;
-  for (const n of Object.values(bins)) count += n;
-  return count;
-}
-
 /** Adds `from` into `into`. */
-export function addBins(into: Bins, from: Bins): void {
+export function addBins(into: BinCounts, from: BinCounts): void {
   for (const [bin, n] of Object.entries(from)) {
     into[Number(bin)] = (into[Number(bin)] ?? 0) + n;
   }
@@ -42,7 +35,7 @@ export function addBins(into: Bins, from: Bins): void {
  * The q-quantile (nearest rank), or null of nothing: 0 of 0 is unknown, not 0 ms.
  * `q` outside [0, 1], or NaN, is a mistake of the caller's.
  */
-export function quantileOfBins(bins: Bins, q: number): number | null {
+export function quantileOfBins(bins: BinCounts, q: number): number | null {
   const entries = Object.entries(bins).map(([bin, n]) => [Number(bin), n] as const);
   return quantileOfPacked(entries.sort((a, b) => a[0] - b[0]).flat(), q);
 }

@@ -1,11 +1,11 @@
 /** A histogram of milliseconds with its sum, in the bins of the telemetry. Stage: demo. */
 import { addBins, binOf, quantileOfBins } from '../histogram.js';
-import type { Bins } from '../sense/readings.js';
+import type { BinCounts } from '../sense/readings.js';
 
 export interface Histogram {
   count: number;
   sumMs: number;
-  bins: Bins;
+  bins: BinCounts;
 }
 
 export function emptyHistogram(): Histogram {

@@ -78,13 +78,18 @@ export function addFrame(window: SignalWindow, frame: Frame, nowMs: number, keep
   }
   const gap = last === undefined ? frame.spanMs : frame.atMs - last.atMs;
   // The middle of the last gaps: one long silence does not make long silences usual.
-  const gapsMs = [...(window.gapsMs ?? []), clampGap(gap)].slice(-5);
-  const everyMs = [...gapsMs].sort((a, b) => a - b)[gapsMs.length >> 1]!;
+  const gapsMs = (window.gapsMs ?? []).slice(-4);
+  gapsMs.push(clampGap(gap));
+  const everyMs = middleOf(gapsMs);
   const frames = pushFrame(window.frames, frame, keepMs);
   return {
     window: { ...window, frames, seenMs: nowMs, everyMs, gapsMs, fault: null },
     added: true,
   };
+}
+
+function middleOf(all: readonly number[]): number {
+  return [...all].sort((a, b) => a - b)[all.length >> 1]!;
 }
 
 function clampGap(gapMs: number): number {

@@ -87,7 +87,9 @@ function contemporaries(frames: readonly Frame[], slow: PackedBins): Frame[] {
 }
 
 function binsOf(frames: readonly Frame[]): PackedBins[] {
-  return frames.flatMap((frame) => (frame.bins === undefined ? [] : [frame.bins]));
+  const all: PackedBins[] = [];
+  for (const { bins } of frames) if (bins !== undefined) all.push(bins);
+  return all;
 }
 
 function quantileOf(frames: readonly Frame[], q: number): number | null {
@@ -169,8 +171,14 @@ function middle(a: number, b: number, c: number): number {
 export function lowest(frames: readonly Frame[], spanMs: number): Pooled {
   const newest = frames[frames.length - 1];
   if (newest === undefined) return { value: null, count: 0 };
-  const recent = frames.filter((frame) => newest.atMs - frame.atMs < spanMs);
-  return { value: Math.min(...recent.map((frame) => frame.value)), count: recent.length };
+  let value = newest.value;
+  let count = 0;
+  for (const frame of frames) {
+    if (newest.atMs - frame.atMs >= spanMs) continue;
+    if (frame.value < value) value = frame.value;
+    count += 1;
+  }
+  return { value, count };
 }
 
 /** Σ value of the last `spanMs`. */

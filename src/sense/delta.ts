@@ -1,6 +1,9 @@
 /** The sums of one interval of telemetry, empty. Pure. Stage: sense. */
 import type { TelemetryReading } from './readings.js';
 
+/** Bin and count in turn, as they come: who needs them adds them up. */
+type BinsOf = 'latency' | 'failedLatency' | 'dbWait' | 'loopDelay';
+
 /** Sums of one interval, before gauges are divided by the flushes that gave them. */
 export interface Delta {
   counts: Omit<
@@ -16,7 +19,9 @@ export interface Delta {
     | 'cpu'
     | 'memory'
     | 'clocksFar'
-  >;
+    | BinsOf
+  > &
+    Record<BinsOf, number[]>;
   /** Fields that grew. */
   grown: number;
   flushes: number;
@@ -54,15 +59,15 @@ export function emptyDelta(): Delta {
       failed: 0,
       timedOut: 0,
       cancelled: 0,
-      latency: {},
+      latency: [],
       latencySumMs: 0,
-      failedLatency: {},
+      failedLatency: [],
       codes: byName(),
       upstreams: byName(),
       routes: byName(),
-      dbWait: {},
+      dbWait: [],
       dbWaitSumMs: 0,
-      loopDelay: {},
+      loopDelay: [],
       loopDelaySumMs: 0,
       oldestMs: 0,
       fallback: 0,

@@ -41,7 +41,10 @@ export type Reading = ValueReading | Missing;
  * Log-spaced histogram: bin i counts values in (γ^(i-1), γ^i] ms with γ = 1.02, so any quantile is within
  * 1 % (DDSketch, Masson et al. 2019). i = ceil(ln(ms) / ln γ), clamped to [-350, 700] (≈ 1 µs … 17 min).
  */
-export type Bins = Record<number, number>;
+export type BinCounts = Record<number, number>;
+/** The same as bin and count in turn, in any order; of a bin that comes twice both count. */
+export type BinPairs = readonly number[];
+export type Bins = BinCounts | BinPairs;
 export const GAMMA = 1.02;
 export const MIN_BIN = -350;
 export const MAX_BIN = 700;

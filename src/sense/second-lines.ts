@@ -15,6 +15,10 @@ export interface Gains {
 }
 
 const NEWLINE = 10;
+const ZERO = 48;
+const NINE = 57;
+const MINUS = 45;
+const MOST_DIGITS = 15;
 const NOTHING = '';
 
 /** One is enough: it is read before the next is made. */
@@ -29,24 +33,30 @@ export function gainsOf(before: SecondText | undefined, now: SecondText): Gains 
   return gains;
 }
 
-/** False: it began anew. */
+/** False: it began anew. One walk over both texts, for they are read by the thousand. */
 function compare(before: SecondText, now: SecondText): boolean {
-  gains.size = 0;
-  gains.broken = undefined;
+  const { from, to, by } = gains;
+  const { length } = now;
+  let size = 0;
+  let broken: string | undefined;
   let known: Map<string, number> | null = null;
   let met = 0;
   let old = 0;
-  for (let at = 0; at < now.length; ) {
-    const nameEnd = endOf(now, at);
-    const countEnd = endOf(now, nameEnd + 1);
-    const count = countIn(now, nameEnd + 1, countEnd);
+  for (let at = 0; at < length; ) {
+    // Redis mostly keeps the order, and adds what is new at the end.
+    let same = known === null && old < before.length;
+    let nameEnd = at;
+    for (; nameEnd < length; nameEnd++) {
+      const char = now.charCodeAt(nameEnd);
+      if (same && before.charCodeAt(old + nameEnd - at) !== char) same = false;
+      if (char === NEWLINE) break;
+    }
+    const countEnd = endOfCount(now, nameEnd + 1);
+    const count = counted;
     let earlier = 0;
-    if (old < before.length && known === null && sameName(before, old, now, at, nameEnd)) {
-      // Redis mostly keeps the order, and adds what is new at the end.
-      const oldCount = old + nameEnd - at + 1;
-      const oldEnd = endOf(before, oldCount);
-      earlier = countIn(before, oldCount, oldEnd);
-      old = oldEnd + 1;
+    if (same && nameEnd < length) {
+      old = endOfCount(before, old + nameEnd - at + 1) + 1;
+      earlier = counted;
     } else if (old < before.length) {
       known ??= countsOf(before);
       const found = known.get(now.slice(at, nameEnd));
@@ -56,15 +66,17 @@ function compare(before: SecondText, now: SecondText): boolean {
       }
     }
     if (count < earlier) return false;
-    if (Number.isNaN(count)) gains.broken ??= now.slice(at, nameEnd);
+    if (Number.isNaN(count)) broken ??= now.slice(at, nameEnd);
     else if (count > earlier) {
-      gains.from[gains.size] = at;
-      gains.to[gains.size] = nameEnd;
-      gains.by[gains.size] = count - earlier;
-      gains.size += 1;
+      from[size] = at;
+      to[size] = nameEnd;
+      by[size] = count - earlier;
+      size += 1;
     }
     at = countEnd + 1;
   }
+  gains.size = size;
+  gains.broken = broken;
   return known === null ? old >= before.length : met === remaining(known, before, old);
 }
 
@@ -79,42 +91,43 @@ function countsOf(text: SecondText): Map<string, number> {
   const counts = new Map<string, number>();
   for (let at = 0; at < text.length; ) {
     const nameEnd = endOf(text, at);
-    const countEnd = endOf(text, nameEnd + 1);
-    counts.set(text.slice(at, nameEnd), countIn(text, nameEnd + 1, countEnd));
+    const countEnd = endOfCount(text, nameEnd + 1);
+    counts.set(text.slice(at, nameEnd), counted);
     at = countEnd + 1;
   }
   return counts;
 }
 
 function endOf(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && text.charCodeAt(at) !== NEWLINE) at += 1;
-  return at;
+  const at = text.indexOf('\n', from);
+  return at === -1 ? Math.max(from, text.length) : at;
 }
 
-function sameName(before: string, old: number, now: string, at: number, end: number): boolean {
-  const length = end - at;
-  for (let i = 0; i < length; i++) {
-    if (before.charCodeAt(old + i) !== now.charCodeAt(at + i)) return false;
-  }
-  return before.charCodeAt(old + length) === NEWLINE;
-}
+/** The count that `endOfCount` has passed: NaN when it was no whole number from 0 up. */
+let counted = 0;
 
-/** NaN when it is no whole number from 0 up. */
-function countIn(text: string, from: number, to: number): number {
-  if (to <= from || to - from > 15) return Number.NaN;
+function endOfCount(text: string, from: number): number {
   let count = 0;
-  for (let at = from; at < to; at++) {
-    const digit = text.charCodeAt(at) - 48;
-    if (digit < 0 || digit > 9) return Number.NaN;
-    count = count * 10 + digit;
+  let at = from;
+  for (; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === NEWLINE) break;
+    count = char >= ZERO && char <= NINE ? count * 10 + char - ZERO : Number.NaN;
   }
-  return count;
+  counted = at > from && at - from <= MOST_DIGITS ? count : Number.NaN;
+  return at;
 }
 
 /** The number of a bin behind `l:`, `w:` …; NaN when it is none. */
 export function binIn(text: string, from: number, to: number): number {
-  const negative = text.charCodeAt(from) === 45;
-  const bin = countIn(text, negative ? from + 1 : from, to);
+  const negative = text.charCodeAt(from) === MINUS;
+  const first = negative ? from + 1 : from;
+  if (first >= to || to - first > MOST_DIGITS) return Number.NaN;
+  let bin = 0;
+  for (let at = first; at < to; at++) {
+    const char = text.charCodeAt(at);
+    if (char < ZERO || char > NINE) return Number.NaN;
+    bin = bin * 10 + char - ZERO;
+  }
   return negative ? -bin : bin;
 }

@@ -10,27 +10,43 @@ export function addSecond(delta: Delta, before: SecondText | undefined, now: Sec
   delta.broken ??= broken;
   delta.grown += size;
   for (let i = 0; i < size; i++) {
-    if (!addBin(delta, now, from[i]!, to[i]!, by[i]!)) {
-      const [kind = '', name = '', code = ''] = now.slice(from[i], to[i]).split(':');
-      addField(delta, kind, name, code, by[i]!);
-    }
+    const start = from[i]!;
+    const end = to[i]!;
+    const count = by[i]!;
+    if (!addBin(delta, now, start, end, count)) addNamed(delta, now.slice(start, end), count);
   }
 }
 
-/** Most fields are bins (`l:212`): they are counted without a text of their own. */
+/** First characters of the fields of bins: `l:212`, `lf:212`, `w:70`, `e:33`. */
+const L = 108;
+const F = 102;
+const W = 119;
+const E = 101;
+const COLON = 58;
+
+/** Most fields are bins: they are counted without a text of their own. */
 function addBin(delta: Delta, text: string, from: number, to: number, count: number): boolean {
   const kind = text.charCodeAt(from);
-  const failed = text.charCodeAt(from + 1) === 102;
-  if (text.charCodeAt(failed ? from + 2 : from + 1) !== COLON) return false;
-  const { latency, failedLatency, dbWait } = delta.counts;
-  const bins = kind === 108 ? (failed ? failedLatency : latency) : kind === 119 ? dbWait : null;
-  if (bins === null || (failed && kind !== 108)) return false;
-  const bin = binIn(text, failed ? from + 3 : from + 2, to);
-  if (!Number.isNaN(bin)) bins[bin] = (bins[bin] ?? 0) + count;
+  const failed = kind === L && text.charCodeAt(from + 1) === F;
+  const colon = failed ? from + 2 : from + 1;
+  if (text.charCodeAt(colon) !== COLON) return false;
+  const bins = binsOf(delta, kind, failed);
+  if (bins === null) return false;
+  const bin = binIn(text, colon + 1, to);
+  if (!Number.isNaN(bin)) bins.push(bin, count);
   return true;
 }
 
-const COLON = 58;
+function binsOf({ counts }: Delta, kind: number, failed: boolean): number[] | null {
+  if (kind === L) return failed ? counts.failedLatency : counts.latency;
+  return kind === W ? counts.dbWait : kind === E ? counts.loopDelay : null;
+}
+
+/** `uc:pay:E1` is kind, name and code; most are a kind alone. */
+function addNamed(delta: Delta, field: string, count: number): void {
+  const parts = field.includes(':') ? field.split(':') : [field];
+  addField(delta, parts[0]!, parts[1] ?? '', parts[2] ?? '', count);
+}
 
 function addField(delta: Delta, kind: string, name: string, code: string, count: number): void {
   const { counts } = delta;
@@ -121,9 +137,6 @@ function addField(delta: Delta, kind: string, name: string, code: string, count:
       return;
     case 'vm':
       delta.memorySum += count;
-      return;
-    case 'e':
-      increase(counts.loopDelay, name, count);
       return;
     case 'es':
       counts.loopDelaySumMs += count / 1000;

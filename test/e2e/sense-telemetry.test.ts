@@ -2,7 +2,8 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../src/clock.js';
 import { createLimiter } from '../../src/enforce/limiter.js';
-import { binOf, countBins } from '../../src/histogram.js';
+import { countOf, packBins } from '../../src/estimate/bins.js';
+import { binOf } from '../../src/histogram.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
 import type { TelemetryReading } from '../../src/sense/readings.js';
@@ -120,9 +121,9 @@ test('a whole report comes through', async () => {
     failed: 3,
     timedOut: 1,
     cancelled: 2,
-    latency: { [binOf(100)!]: 13 },
+    latency: [binOf(100), 13],
     latencySumMs: 1300,
-    dbWait: { [binOf(5)!]: 13 },
+    dbWait: [binOf(5), 13],
     dbWaitSumMs: 65,
     codes: { SYSTEMERROR: 2, constructor: 1 },
     upstreams: { pay: { ok: 10, failed: 2, codes: { SYSTEMERROR: 2 } } },
@@ -166,7 +167,7 @@ test('what the SDK reports is what is read', async () => {
   expect(sum((r) => r.cancelled)).toBe(1);
   expect(sum((r) => r.codes.SYSTEM_ERROR ?? 0)).toBe(1);
   expect(sum((r) => r.upstreams.pay?.failed ?? 0)).toBe(1);
-  expect(sum((r) => countBins(r.latency))).toBe(5);
+  expect(sum((r) => countOf(packBins(r.latency)))).toBe(5);
   const last = seen.at(-1)!;
   expect(last).toMatchObject({ processes: 1, reporting: 1, inFlight: 1, poolWaiting: 3 });
   open.done('ok');
@@ -180,7 +181,7 @@ test('C60: alive without traffic is a reading of zeros with no latency; a pool n
   await flush('a', {});
   const got = await reading(telemetry);
   expect(got).toMatchObject({ offered: 0, ok: 0, failed: 0, poolWaiting: null, generation: null });
-  expect(got.latency).toEqual({});
+  expect(got.latency).toEqual([]);
 });
 
 test('the first half of a flush waits for the rest', async () => {
@@ -262,7 +263,7 @@ test('CPU and memory are means over the processes that tell them, delays of even
   const telemetry = source();
   await telemetry.read();
   await flush('old', { [FIELD.offered]: 1 });
-  expect(await reading(telemetry)).toMatchObject({ cpu: null, memory: null, loopDelay: {} });
+  expect(await reading(telemetry)).toMatchObject({ cpu: null, memory: null, loopDelay: [] });
   const vitals = (cpu: number, memory: number, delayMs: number) => ({
     [FIELD.vitals]: 1,
     [FIELD.cpu]: cpu,
@@ -275,7 +276,7 @@ test('CPU and memory are means over the processes that tell them, delays of even
   await flush('old', { [FIELD.offered]: 1 });
   const seen = await reading(telemetry);
   expect(seen).toMatchObject({ cpu: 0.6, memory: 0.3, loopDelaySumMs: 40 });
-  expect(countBins(seen.loopDelay!)).toBe(2);
+  expect(countOf(packBins(seen.loopDelay!))).toBe(2);
 });
 
 test('a service tells how it fares with its second flush', async () => {
