@@ -1,9 +1,12 @@
 /** All that the dashboard asks of the HTTP API: the one place that knows its routes. Stage: dashboard. */
 import type {
   AuditAnswer,
+  EpisodesAnswer,
   ExplainAnswer,
   FleetAnswer,
   LimiterAnswer,
+  PoliciesAnswer,
+  PolicyHistoryAnswer,
   Problem,
   SeriesAnswer,
   SeriesWindow,
@@ -48,6 +51,14 @@ export const api = {
     get<TopAnswer>(`${of(name)}/top?${queryOf({ by, over: '5m', limit: 10 })}`),
   verb: (name: string, verb: Verb, request: VerbRequest) =>
     send<VerbAnswer>('POST', `${of(name)}/${verb}`, request),
+  episodes: (query: { limit: number; before?: string; limiter?: string }) => {
+    const { limiter, ...rest } = query;
+    const path = limiter === undefined ? '' : of(limiter);
+    return get<EpisodesAnswer>(`${path}/episodes?${queryOf(rest)}`);
+  },
+  policies: () => get<PoliciesAnswer>('/policies'),
+  policyHistory: (name: string) =>
+    get<PolicyHistoryAnswer>(`/policies/${encodeURIComponent(name)}/history`),
   fleet: () => get<FleetAnswer>('/fleet'),
 };
 

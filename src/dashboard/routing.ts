@@ -10,6 +10,7 @@ export type Route =
   | { page: 'overview'; search: string; sort: string }
   | { page: 'limiter'; name: string; change: ChangeRef | null }
   | { page: 'policies'; name: string | null }
+  | { page: 'history' }
   | { page: 'fleet' }
   | { page: 'unknown'; path: string };
 
@@ -35,6 +36,7 @@ export function parseRoute(hash: string): Route {
     }
   }
   if (first === 'policies') return { page: 'policies', name: second ?? null };
+  if (first === 'history' && second === undefined) return { page: 'history' };
   if (first === 'fleet' && second === undefined) return { page: 'fleet' };
   return { page: 'unknown', path };
 }

@@ -33,7 +33,9 @@ export function worstSignal(policy: Policy | null, sample: Sample | null): Worst
 export function missingSignals(policy: Policy | null, sample: Sample | null) {
   return Object.keys(policy?.objective ?? {}).flatMap((signal) => {
     const estimate = sample?.signals[signal];
-    return estimate && !estimate.fresh
+    // Known and sound, but nothing new since the last tick: no lack of evidence.
+    const waits = estimate?.reason === undefined && estimate?.value != null;
+    return estimate && !estimate.fresh && !waits
       ? [{ signal, reason: String(estimate.reason ?? 'stale') }]
       : [];
   });

@@ -29,7 +29,7 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
   if (view.faults.length > 0) add('act', 'its policy file does not load');
   if (view.state === 'half-open') add('look', 'half-open: probing');
   if (view.state === 'recovering') add('look', 'recovering');
-  if (view.worst?.fresh && view.worst.ratio >= MISSED) {
+  if (view.worst !== null && !isOld(view) && view.worst.ratio >= MISSED) {
     const { signal, ratio, value, unit } = view.worst;
     add('look', `${signal} ${withUnit(value, unit)}, ${number(round2(ratio))} × its setpoint`);
   }
@@ -53,6 +53,11 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
 
 export function worstAttention(view: StatusView, nowMs: number): Attention {
   return attentions(view, nowMs)[0]!;
+}
+
+/** The worst reading is from before its signal was lost. Between two of its reports it is no less true. */
+export function isOld({ worst, missing }: StatusView): boolean {
+  return worst !== null && missing.some(({ signal }) => signal === worst.signal);
 }
 
 function openWords(view: StatusView, nowMs: number): string {

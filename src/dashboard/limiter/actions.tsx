@@ -13,6 +13,8 @@ export function verbsNow(view: StatusView): Verb[] {
     'pin',
     holds.has('frozen') ? 'thaw' : 'freeze',
     view.state === 'closed' || view.state === 'recovering' ? 'trip' : 'reset',
+    ...(view.mode === 'recommend' && view.wouldBe !== null ? (['approve'] as const) : []),
+    ...(view.mode === 'shadow' || view.mode === 'recommend' ? (['promote'] as const) : []),
   ];
 }
 
@@ -24,6 +26,8 @@ const WORDS: Record<Verb, string> = {
   thaw: 'Thaw…',
   trip: 'Trip…',
   reset: 'Reset…',
+  approve: 'Approve…',
+  promote: 'Promote…',
 };
 
 export function Actions({ view, onVerb }: { view: StatusView; onVerb: (verb: Verb) => void }) {

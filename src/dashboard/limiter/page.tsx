@@ -17,7 +17,7 @@ import { Change } from './change.jsx';
 import { Now } from './now.jsx';
 import { Signals } from './signals.jsx';
 import { Story } from './story.jsx';
-import { before, storyOf, withNew } from './told.js';
+import { stoodBefore, storyOf, withNew } from './told.js';
 import { TopSubjects } from './top.jsx';
 
 const PAGE = 200;
@@ -49,7 +49,7 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
     );
   }
   const rollbackTo = (of: ChangeRef) => {
-    const older = mayWrite(state) ? before(log.entries, of) : null;
+    const older = mayWrite(state) ? stoodBefore(log.entries, of) : null;
     return older === null ? null : `${older.epoch}.${older.revision}`;
   };
   const onRollback = (to: string) => setDoing({ verb: 'rollback', to });

@@ -38,7 +38,7 @@ export function withNew(read: readonly AuditRecord[], live: readonly AuditRecord
 }
 
 /** The change that stood before this one: where a rollback of it goes. null: there is none that was read. */
-export function before(
+export function stoodBefore(
   entries: readonly AuditRecord[],
   of: { epoch: number; revision: number },
 ): AuditRecord | null {

@@ -1,6 +1,7 @@
 /** One limiter as a row of the overview. Stage: dashboard. */
 import { withUnit } from '../../view/signal-unit.js';
 import { number } from '../../view/text.js';
+import { isOld } from '../data/attention.js';
 import { short } from '../data/numbers.js';
 import type { Row } from '../data/rows.js';
 import { ago } from '../data/times.js';
@@ -71,7 +72,7 @@ export function LimiterRow({ row, index, chosen, nowMs }: RowProps) {
       <td class="wide">
         {worst ? (
           <>
-            {number(Math.round(worst.ratio * 100) / 100)} ×{worst.fresh ? '' : ' (old)'}
+            {number(Math.round(worst.ratio * 100) / 100)} ×{isOld(view) ? ' (old)' : ''}
             <span class="under">
               <Outside text={`${worst.signal} ${withUnit(worst.value, worst.unit)}`} />
             </span>

@@ -4,6 +4,7 @@ import { isStale } from '../data/freshness.js';
 import { useStore } from '../data/store.js';
 import { retryNow, watch } from '../data/stream.js';
 import { FleetPage } from '../fleet/page.jsx';
+import { HistoryPage } from '../history/page.jsx';
 import { LimiterPage } from '../limiter/page.jsx';
 import { isTyping } from '../overview/keys.js';
 import { Overview } from '../overview/page.jsx';
@@ -80,6 +81,8 @@ function Page({ route }: { route: Route }) {
       return <LimiterPage key={route.name} name={route.name} change={route.change} />;
     case 'policies':
       return <PoliciesPage name={route.name} />;
+    case 'history':
+      return <HistoryPage />;
     case 'fleet':
       return <FleetPage />;
     case 'unknown':

@@ -12,8 +12,9 @@ import { applyTheme, nextTheme, storedTheme } from './theme.js';
 
 const PAGES: readonly { page: Route['page']; href: string; title: string }[] = [
   { page: 'overview', href: '#/', title: 'Limiters' },
+  { page: 'history', href: '#/history', title: 'What happened' },
   { page: 'policies', href: '#/policies', title: 'Policies' },
-  { page: 'fleet', href: '#/fleet', title: 'Fleet and health' },
+  { page: 'fleet', href: '#/fleet', title: 'Fleet' },
 ];
 
 export function Top({

@@ -7,7 +7,7 @@ import { Modal } from '../parts/modal.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Fields } from './fields.jsx';
 import { Preview } from './preview.jsx';
-import { type Draft, requestOf, usualHold, VERBS } from './specs.js';
+import { type Draft, MODES, type Mode, requestOf, usualHold, VERBS } from './specs.js';
 
 /** After so long without a key the preview is asked for. */
 const PREVIEW_AFTER_MS = 250;
@@ -15,7 +15,7 @@ const PREVIEW_AFTER_MS = 250;
 export interface VerbDialogProps {
   limiter: string;
   verb: Verb;
-  /** Of a rollback: where to, `epoch.revision`. */
+  /** Of a rollback: where to, `epoch.revision`; of a promotion: the mode. */
   to?: string;
   onClose: () => void;
   onDone: (answer: VerbAnswer) => void;
@@ -25,7 +25,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
   const spec = VERBS[verb];
   const [draft, setDraft] = useState<Draft>({
     ...{ hold: usualHold(verb), holdBreaker: false, rate: '', inFlight: '', reason: '' },
-    to,
+    ...{ to, mode: to === '' ? 'auto' : modeOf(to), anyway: false },
   });
   const [plan, setPlan] = useState<VerbAnswer | null>(null);
   const [fault, setFault] = useState<string | null>(null);
@@ -35,7 +35,9 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
   const request = requestOf(verb, draft);
   // The reason changes nothing of what would happen.
   const asked =
-    typeof request === 'string' ? request : JSON.stringify({ ...request, reason: undefined });
+    typeof request === 'string'
+      ? request
+      : JSON.stringify({ ...request, reason: request.anyway ? 'given' : undefined });
 
   useEffect(() => {
     setPlan(null);
@@ -44,7 +46,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
     let wanted = true;
     const timer = setTimeout(() => {
       const dry: VerbRequest = { ...request, dryRun: true };
-      delete dry.reason;
+      if (!dry.anyway) delete dry.reason;
       api.verb(limiter, verb, dry).then(
         (answer) => wanted && setPlan(answer),
         (error) => wanted && setFault(wordsOf(error)),
@@ -131,6 +133,10 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
       </form>
     </Modal>
   );
+}
+
+function modeOf(to: string): Mode {
+  return MODES.find((mode) => mode === to) ?? 'file';
 }
 
 /** What a yes to this plan stands on: its basis, which what the autopilot moves besides leaves alone, else its revision. */

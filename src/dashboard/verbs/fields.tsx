@@ -6,7 +6,7 @@ import { useAnswer } from '../data/ask.js';
 import { current, nowMs } from '../data/store.js';
 import { localTime } from '../data/times.js';
 import { outside } from '../parts/outside.jsx';
-import { type Draft, holdChoices, VERBS } from './specs.js';
+import { type Draft, holdChoices, MODES, VERBS } from './specs.js';
 
 export interface FieldsProps {
   verb: Verb;
@@ -17,6 +17,7 @@ export interface FieldsProps {
 
 export function Fields({ verb, limiter, draft, onChange }: FieldsProps) {
   const spec = VERBS[verb];
+  if (verb === 'promote') return <Ladder draft={draft} onChange={onChange} />;
   if (!spec.holds) return null;
   return (
     <div class="fields">
@@ -46,6 +47,38 @@ export function Fields({ verb, limiter, draft, onChange }: FieldsProps) {
           hold the breaker too (it will not open by itself)
         </label>
       )}
+    </div>
+  );
+}
+
+function Ladder({ draft, onChange }: Pick<FieldsProps, 'draft' | 'onChange'>) {
+  return (
+    <div class="fields">
+      <div class="field">
+        <label for="verb-mode">To mode</label>
+        <select
+          id="verb-mode"
+          value={draft.mode}
+          onChange={(event) => {
+            const mode = MODES.find((one) => one === event.currentTarget.value);
+            if (mode !== undefined) onChange({ mode });
+          }}
+        >
+          {MODES.map((mode) => (
+            <option key={mode} value={mode}>
+              {mode === 'file' ? 'what the policy file says' : mode}
+            </option>
+          ))}
+        </select>
+      </div>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={draft.anyway}
+          onChange={(event) => onChange({ anyway: event.currentTarget.checked })}
+        />
+        though the evidence is not enough (say why)
+      </label>
     </div>
   );
 }

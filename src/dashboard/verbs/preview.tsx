@@ -7,6 +7,7 @@ import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 
 const ROWS: readonly [string, (values: EntryValues) => string][] = [
+  ['Mode', (values) => values.mode],
   ['Breaker', (values) => values.state],
   ['Rate', (values) => `${number(values.rate)}/s`],
   ['Capacity', (values) => number(values.capacity)],
@@ -63,6 +64,11 @@ export function Preview({ answer }: { answer: VerbAnswer }) {
       <p class="sentence">
         <Outside text={sentence} />
       </p>
+      {answer.evidence !== null && (
+        <p class="sentence">
+          Evidence: <Outside text={answer.evidence.text} />
+        </p>
+      )}
       {notes.length > 0 && (
         <ul class="notes">
           {notes.map((note) => (

@@ -71,6 +71,21 @@ export const VERBS: Record<Verb, VerbSpec> = {
     undo: 'Trip opens it again.',
     holds: false,
   },
+  promote: {
+    title: 'Promote',
+    does: 'Change the mode',
+    about:
+      'Moves it up the ladder of trust (shadow, recommend, auto) on evidence, or down without.',
+    undo: 'Promote to the mode before, or to what the policy file says.',
+    holds: false,
+  },
+  approve: {
+    title: 'Approve what is recommended',
+    does: 'Approve',
+    about: 'Puts the newest recommendation of the law in force, once.',
+    undo: 'Roll back to the revision that stands now.',
+    holds: false,
+  },
 };
 
 /** How long a hold lasts; null: until a person ends it, undefined: as the policy says. */
@@ -110,7 +125,13 @@ export interface Draft {
   /** `epoch.revision` */
   to: string;
   reason: string;
+  mode: Mode;
+  anyway: boolean;
 }
+
+/** Where a promotion leads; `file`: what the policy says. */
+export type Mode = NonNullable<VerbRequest['mode']>;
+export const MODES: readonly Mode[] = ['shadow', 'recommend', 'auto', 'file'];
 
 /** The request of what was filled in; a string says what is missing or wrong. */
 export function requestOf(verb: Verb, draft: Draft): VerbRequest | string {
@@ -123,6 +144,12 @@ export function requestOf(verb: Verb, draft: Draft): VerbRequest | string {
   }
   if (spec.holdsBreaker && draft.holdBreaker) request.holdBreaker = true;
   if (draft.reason.trim() !== '') request.reason = draft.reason.trim();
+  if (verb === 'promote') {
+    request.mode = draft.mode;
+    if (draft.anyway) request.anyway = true;
+    if (draft.anyway && request.reason === undefined)
+      return 'Without enough evidence a reason is needed.';
+  }
   if (verb === 'rollback') {
     const [epoch, revision] = draft.to.split('.').map(Number);
     if (epoch === undefined || revision === undefined) return 'Choose the revision to go back to.';

@@ -1,0 +1,101 @@
+/** What happened, to all limiters: episodes, newest first, each with the way to undo it. Stage: dashboard. */
+import { useEffect, useState } from 'preact/hooks';
+import type { EpisodesAnswer } from '../../api/types.js';
+import { span } from '../../view/text.js';
+import { api } from '../client.js';
+import { wordsOf } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { Outside } from '../parts/outside.jsx';
+import { Time } from '../parts/time.jsx';
+import { changeHash, limiterHash } from '../routing.js';
+import { useTitle } from '../shell/title.js';
+
+const PAGE = 30;
+type Episodes = EpisodesAnswer['episodes'];
+
+export function HistoryPage() {
+  const { entries, connection } = useStore();
+  const [told, setTold] = useState<{ episodes: Episodes; next: string | null } | null>(null);
+  const [fault, setFault] = useState<string | null>(null);
+  useTitle('What happened · Flyball');
+  const take = async (before?: string) => {
+    try {
+      const answer = await api.episodes({
+        limit: PAGE,
+        ...(before === undefined ? {} : { before }),
+      });
+      setTold((old) => ({
+        episodes:
+          before === undefined || old === null
+            ? answer.episodes
+            : [...old.episodes, ...answer.episodes],
+        next: answer.next,
+      }));
+      setFault(null);
+    } catch (error) {
+      setFault(wordsOf(error));
+    }
+  };
+  // A new entry may belong to an episode that is shown: the newest are read again.
+  const newest = entries[0]?.id;
+  useEffect(() => {
+    void take();
+  }, [newest, connection.kind]);
+  return (
+    <>
+      <div class="head">
+        <h1>What happened</h1>
+        <p class="soft">
+          Changes that belong together, newest first. One opens with its changes and their undo.
+        </p>
+      </div>
+      {fault !== null && <p class="error">{fault}</p>}
+      {told === null ? (
+        fault === null && <p class="empty">Reading it…</p>
+      ) : told.episodes.length === 0 ? (
+        <p class="empty">Nothing was changed as far as the logs go back.</p>
+      ) : (
+        <section class="sheet" aria-label="Episodes of all limiters">
+          <ol class="story">
+            {told.episodes.map((one) => (
+              <Told key={`${one.limiter} ${one.id}`} one={one} />
+            ))}
+          </ol>
+          {told.next !== null && (
+            <button type="button" onClick={() => void take(told.next ?? undefined)}>
+              Older
+            </button>
+          )}
+        </section>
+      )}
+    </>
+  );
+}
+
+function Told({ one }: { one: Episodes[number] }) {
+  const lasted = one.toMs - one.fromMs;
+  const first = { epoch: one.epoch, revision: one.firstRevision };
+  return (
+    <li class={`episode ${one.cause.kind}`}>
+      <div class="episode-head">
+        <span class="when">
+          <Time ms={one.fromMs} />
+          {lasted >= 1000 && <span class="soft">, {span(lasted)}</span>}
+          {one.open && <span class="chip warn">goes on</span>}
+        </span>
+        <p>
+          <a href={limiterHash(one.limiter)}>
+            <Outside text={one.limiter} />
+          </a>{' '}
+          {one.lane === 'would_be' && <span class="chip">recommended only</span>}{' '}
+          <Outside text={one.sentence} />
+        </p>
+        {one.lane === 'in_force' && (
+          <a class="button" href={changeHash(one.limiter, first)}>
+            See and undo<span class="unseen">: {one.limiter}</span>
+          </a>
+        )}
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,217 @@
+/** One policy: who owns each number, what its file would change, its drift, its versions, and its mode. Stage: dashboard. */
+import { useState } from 'preact/hooks';
+import type { Owner } from '../../view/plan-owners.js';
+import { number } from '../../view/text.js';
+import { api } from '../client.js';
+import { useAnswer } from '../data/ask.js';
+import { mayWrite, useStore } from '../data/store.js';
+import { Outside } from '../parts/outside.jsx';
+import { Time } from '../parts/time.jsx';
+import { changeHash, limiterHash } from '../routing.js';
+import { VerbDialog } from '../verbs/dialog.jsx';
+import { type Plan, Stands } from './page.jsx';
+
+export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) {
+  const state = useStore();
+  const [promoting, setPromoting] = useState(false);
+  const [done, setDone] = useState<string | null>(null);
+  const limiter = useAnswer(`${name} ${plan?.revision ?? ''}`, () => api.limiter(name));
+  const history = useAnswer(`${name} ${plan?.adopted ?? ''}`, () => api.policyHistory(name));
+  const adopted = limiter.value?.policy ?? null;
+  return (
+    <>
+      <div class="head">
+        <h1>
+          Policy of <Outside text={name} />
+        </h1>
+        {plan !== null && <Stands plan={plan} />}
+        <span class="grow" />
+        <a class="button" href={limiterHash(name)}>
+          Its limiter
+        </a>
+        {mayWrite(state) && (
+          <button type="button" class="verbs" onClick={() => setPromoting(true)}>
+            Change its mode…
+          </button>
+        )}
+      </div>
+      <p role="status" class={done === null ? 'unseen' : 'done'}>
+        {done !== null && <Outside text={done} />}
+      </p>
+      {plan !== null && <Owners plan={plan} />}
+      {plan !== null && (plan.fields.length > 0 || plan.drift.length > 0) && (
+        <Changes plan={plan} />
+      )}
+      <section class="sheet" aria-label="Versions">
+        <h2>Versions</h2>
+        {history.value === null ? (
+          <p class={history.fault ? 'error' : 'soft'}>{history.fault ?? 'Reading them…'}</p>
+        ) : (
+          <ul class="changes">
+            {history.value.versions.map((version) => (
+              <li key={`${version.hash} ${version.atMs}`} class="version">
+                <a href={changeHash(name, version)}>r{version.revision}</a>{' '}
+                <Time ms={version.atMs} /> <code>{version.hash.slice(0, 12)}</code>{' '}
+                {version.adopted && <span class="chip">adopted</span>}
+                {version.replaced && <span class="chip held">replaced by a person</span>}{' '}
+                <span class="soft">
+                  by <Outside text={version.by} />
+                </span>
+                {version.text !== null && (
+                  <details>
+                    <summary class="small soft">Its file</summary>
+                    <pre>
+                      <Text text={version.text} />
+                    </pre>
+                  </details>
+                )}
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      {adopted !== null && (
+        <section class="sheet" aria-label="Adopted policy">
+          <details>
+            <summary>
+              <strong>The adopted policy, whole</strong>
+            </summary>
+            <pre>
+              <Text text={JSON.stringify(adopted, null, 2)} />
+            </pre>
+          </details>
+        </section>
+      )}
+      {promoting && (
+        <VerbDialog
+          limiter={name}
+          verb="promote"
+          onClose={() => setPromoting(false)}
+          onDone={(answer) => {
+            setPromoting(false);
+            setDone(answer.sentence);
+            limiter.again();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** Whole, line by line, each inert. */
+function Text({ text }: { text: string }) {
+  return (
+    <>
+      {text.split('\n').map((line, i) => (
+        <span key={i}>
+          <Outside text={line} />
+          {'\n'}
+        </span>
+      ))}
+    </>
+  );
+}
+
+const OWNERS: Record<Owner, string> = {
+  policy: 'the policy',
+  law: 'the law',
+  tuning: 'tuning',
+  window: 'a window of its schedule',
+  person: 'a person',
+  nobody: 'nobody: it has drifted',
+};
+
+function Owners({ plan }: { plan: Plan }) {
+  return (
+    <section class="sheet" aria-label="Who owns what">
+      <h2>Who owns what is in force</h2>
+      <div class="scrolled stacked">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Number</th>
+              <th scope="col" class="num">
+                In force
+              </th>
+              <th scope="col" class="num">
+                By its file
+              </th>
+              <th scope="col">Owner</th>
+            </tr>
+          </thead>
+          <tbody>
+            {plan.numbers.map((one) => (
+              <tr key={one.name}>
+                <th scope="row">{one.name === 'inFlightMax' ? 'in-flight cap' : one.name}</th>
+                <td class="num" data-label="in force">
+                  {one.inForce === null ? '–' : number(one.inForce)}
+                </td>
+                <td class="num" data-label="by its file">
+                  {one.planned === null ? '–' : number(one.planned)}
+                </td>
+                <td class="broad">
+                  {OWNERS[one.owner]}
+                  {one.by !== null && (
+                    <>
+                      : <Outside text={one.by} />
+                    </>
+                  )}
+                  {one.untilMs !== null && (
+                    <>
+                      , until <Time ms={one.untilMs} />
+                    </>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {plan.sentence !== null && (
+        <p class="sentence">
+          <Outside text={plan.sentence} />
+        </p>
+      )}
+      {plan.warnings.map((warning) => (
+        <p key={warning} class="state look">
+          <Outside text={warning} />
+        </p>
+      ))}
+    </section>
+  );
+}
+
+function Changes({ plan }: { plan: Plan }) {
+  const said = (value: unknown) => (value === null ? 'not stated' : JSON.stringify(value));
+  return (
+    <section class="sheet" aria-label="Plan and drift">
+      <h2>What would change</h2>
+      <dl class="facts">
+        {plan.fields.map((one) => (
+          <div class="pair" key={one.field}>
+            <dt>
+              <Outside text={one.field} />
+            </dt>
+            <dd>
+              <Outside text={said(one.before)} /> → <Outside text={said(one.after)} />
+            </dd>
+          </div>
+        ))}
+        {plan.drift.map((one) => (
+          <div class="pair" key={one.field}>
+            <dt>
+              <Outside text={one.field} /> (drift)
+            </dt>
+            <dd>
+              in force <Outside text={String(one.inForce)} />, by the policy{' '}
+              <Outside text={String(one.adopted)} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p class="soft small">
+        <code>flyball plan</code> shows the same, <code>flyball apply</code> adopts it.
+      </p>
+    </section>
+  );
+}
