@@ -1,12 +1,13 @@
-/** One verb for every limiter that the registry knows: shown and asked once, then done to each. Stage: cli. */
+/** One verb for many limiters: shown and asked once, then done to each; what fails for one is told, and keeps no other from it. Stage: cli. */
 import { applyVerb, readFacts } from '../actuate/verbs/apply.js';
-import type { Planner } from '../actuate/verbs/plan.js';
+import type { Facts, Planner, VerbPlan } from '../actuate/verbs/plan.js';
 import { EXIT, FlyballError } from '../errors.js';
 import type { LimiterAddress } from '../redis/keys.js';
+import { listLimiters, type Session } from '../view/limiters.js';
+import { clean } from '../view/text.js';
 import { actorName, type ChangeFlags, checkFlags } from './change.js';
 import { type CliIo, UsageError } from './output.js';
-import { listLimiters, type Session, withRedis } from './session.js';
-import { clean } from './text.js';
+import { withRedis } from './session.js';
 
 /** A limiter, or `--all`: one of them, and not both. */
 export function oneOrAll(limiter: string | undefined, all: boolean | undefined): string | null {
@@ -20,67 +21,113 @@ export function oneOrAll(limiter: string | undefined, all: boolean | undefined):
   return limiter ?? null;
 }
 
-interface Done {
+export interface ForMany {
+  /** Which of them; default: all that the registry knows. */
+  select?(session: Session, limiters: LimiterAddress[]): Promise<LimiterAddress[]>;
+  /** Asked once for each: what is written is what was shown. */
+  plannerFor(session: Session, address: LimiterAddress): Planner | Promise<Planner>;
+}
+
+interface Row {
   limiter: string;
   status: 'done' | 'nothing' | 'dry_run' | 'declined' | 'failed';
   revision?: number;
+  before?: VerbPlan['before'];
+  after?: VerbPlan['after'];
+  hold?: { untilMs: number | null } | null;
   sentence: string;
+  notes?: string[];
 }
 
-export async function runChangeAll(
-  io: CliIo,
-  flags: ChangeFlags,
-  planner: () => Planner,
-): Promise<void> {
+interface Planned {
+  address: LimiterAddress;
+  planner: Planner | null;
+  shown: { plan: VerbPlan; facts: Facts } | null;
+  row: Row;
+}
+
+export async function runChangeAll(io: CliIo, flags: ChangeFlags, of: ForMany): Promise<void> {
   checkFlags(io, flags);
   await withRedis(io, async (session) => {
-    const limiters = await listLimiters(session);
-    if (limiters.length === 0) {
+    const known = await listLimiters(session);
+    if (known.length === 0) {
       throw new FlyballError(
         'FLYBALL_E_CLI_UNKNOWN_LIMITER',
         `no limiter is known in Redis at ${session.url}: \`flyball run\` adopts policies and registers them.`,
       );
     }
-    const previews = await Promise.all(limiters.map((each) => preview(session, each, planner())));
-    if (!io.flags.json || !flags.yes) for (const { sentence } of previews) io.say(clean(sentence));
-    const ask = flags.yes !== true && flags.dryRun !== true;
-    if (ask && !(await io.confirm(`Do it to ${limiters.length} limiters?`))) {
+    const limiters = of.select === undefined ? known : await of.select(session, known);
+    const planned = await Promise.all(limiters.map((each) => plan(session, each, of)));
+    const rows = planned.map(({ row }) => row);
+    if (!io.flags.json) for (const each of planned) io.say(shownText(io, each));
+    const count = planned.filter(({ shown }) => shown !== null).length;
+    const asks = flags.yes !== true && flags.dryRun !== true && count > 0;
+    if (asks && !(await io.confirm(`Do it to ${count} limiter${count === 1 ? '' : 's'}?`))) {
       io.exitCode = EXIT.fault;
       if (!io.flags.json) return void io.say('Nothing was changed.');
-      return io.json({ limiters: previews.map((each) => ({ ...each, status: 'declined' })) });
+      return io.json({ limiters: rows.map((row) => ({ ...row, status: 'declined' })) });
     }
-    const results: Done[] = [];
-    for (const [i, address] of limiters.entries()) {
-      const skip = flags.dryRun === true || previews[i]!.status !== 'dry_run';
-      results.push(skip ? previews[i]! : await change(session, address, planner(), flags));
+    const results: Row[] = [];
+    for (const each of planned) {
+      results.push(flags.dryRun === true ? each.row : await change(session, each, flags));
     }
-    if (results.some(({ status }) => status === 'failed')) io.exitCode = EXIT.fault;
-    if (io.flags.json) return io.json({ limiters: results });
-    for (const { limiter, status, revision, sentence } of results) {
-      const what = status === 'done' ? `revision ${revision}` : status.replace('_', ' ');
-      io.out(`${clean(limiter)}  ${what}${status === 'failed' ? `  ${clean(sentence)}` : ''}`);
-    }
-    if (flags.dryRun) io.say('Dry run: nothing was written.');
+    tell(io, results, flags);
   });
 }
 
-/** One that cannot be read or written must not keep the others from it. */
-async function preview(session: Session, address: LimiterAddress, planner: Planner): Promise<Done> {
+function tell(io: CliIo, results: Row[], flags: ChangeFlags): void {
+  const failed = results.filter(({ status }) => status === 'failed').length;
+  if (failed > 0) io.exitCode = EXIT.fault;
+  if (io.flags.json) {
+    io.json({ limiters: results });
+    return;
+  }
+  for (const { limiter, status, revision, sentence } of results) {
+    const what = status === 'done' ? `revision ${revision}` : status.replace('_', ' ');
+    io.out(`${clean(limiter)}  ${what}${status === 'failed' ? `  ${clean(sentence)}` : ''}`);
+  }
+  if (flags.dryRun) io.say('Dry run: nothing was written.');
+  else if (failed > 0) {
+    io.say(`${failed} of ${results.length} failed and stand as they were; the others are done.`);
+  }
+}
+
+/** `nothing to do` and what cannot be planned stand in the preview too: a person says yes to all that they see. */
+function shownText(io: CliIo, { row, shown }: Planned): string {
+  if (row.status === 'failed')
+    return `${io.ce.red('!')} ${clean(row.limiter)}: ${clean(row.sentence)}`;
+  const notes = shown?.plan.notes ?? [];
+  return [
+    clean(row.sentence),
+    ...notes.map((note) => `  ${io.ce.yellow('!')} ${clean(note)}`),
+  ].join('\n');
+}
+
+/** One that cannot be read must not keep the others from it. */
+async function plan(session: Session, address: LimiterAddress, of: ForMany): Promise<Planned> {
+  const limiter = address.name;
   try {
-    const plan = planner(await readFacts(session.redis, address, { actor: actorName() }));
-    const status = plan.kind === 'nothing' ? 'nothing' : 'dry_run';
-    return { limiter: address.name, status, sentence: plan.sentence };
+    const planner = await of.plannerFor(session, address);
+    const facts = await readFacts(session.redis, address, { actor: actorName() });
+    const made = planner(facts);
+    if (made.kind === 'nothing') {
+      const row: Row = { limiter, status: 'nothing', sentence: made.sentence };
+      return { address, planner: null, shown: null, row };
+    }
+    const row = { limiter, status: 'dry_run' as const, ...told(made) };
+    return { address, planner, shown: { plan: made, facts }, row };
   } catch (error) {
-    return { limiter: address.name, status: 'failed', sentence: (error as Error).message };
+    const row: Row = { limiter, status: 'failed', sentence: (error as Error).message };
+    return { address, planner: null, shown: null, row };
   }
 }
 
 async function change(
   session: Session,
-  address: LimiterAddress,
-  planner: Planner,
+  { address, planner, row }: Planned,
   flags: ChangeFlags,
-): Promise<Done> {
+): Promise<Row> {
+  if (planner === null) return row;
   const limiter = address.name;
   try {
     const outcome = await applyVerb(session.redis, address, planner, {
@@ -91,8 +138,14 @@ async function change(
       return { limiter, status: 'nothing', sentence: outcome.sentence };
     }
     const revision = outcome.status === 'done' ? { revision: outcome.revision } : {};
-    return { limiter, status: 'done', ...revision, sentence: outcome.plan.sentence };
+    return { limiter, status: 'done', ...revision, ...told(outcome.plan) };
   } catch (error) {
     return { limiter, status: 'failed', sentence: (error as Error).message };
   }
+}
+
+function told({ before, after, detail, sentence, notes }: VerbPlan) {
+  const { until } = detail;
+  const hold = typeof until === 'number' ? { untilMs: until === -1 ? null : until } : null;
+  return { before, after, hold, sentence, notes };
 }

@@ -27,7 +27,7 @@ export function register(program: Command, io: CliIo): void {
       const options = flags.holdBreaker ? { holdBreaker: true } : {};
       const planner = () => freeze(holdOf(flags), options);
       const one = oneOrAll(limiter, flags.all);
-      if (one === null) await runChangeAll(io, flags, planner);
+      if (one === null) await runChangeAll(io, flags, { plannerFor: planner });
       else await runChange(io, one, flags, planner);
     },
   );
@@ -43,7 +43,7 @@ export function register(program: Command, io: CliIo): void {
       .option('--all', 'every limiter that is frozen now')
       .action(async (limiter: string | undefined, flags: FreezeFlags) => {
         const one = oneOrAll(limiter, flags.all);
-        if (one === null) await runChangeAll(io, flags, thaw);
+        if (one === null) await runChangeAll(io, flags, { plannerFor: thaw });
         else await runChange(io, one, flags, thaw);
       }),
   );

@@ -352,7 +352,7 @@ describe('what is wrong is told with the mend', () => {
     ['pin checkout --rate 80 --for 1h --hold --yes', 64, /--hold.*cannot be used with.*--for/],
     ['rollback checkout 77 --yes', 1, /no audit entry for revision 77.*flyball audit checkout/],
     ['rollback checkout x --yes', 64, /"x" is not a revision/],
-    ['rollback checkout --yes', 64, /missing required argument 'revision'/],
+    ['rollback checkout --yes', 64, /say what to go back to/],
     ['pni checkout', 64, /unknown command 'pni'.*Did you mean pin\?/],
     ['pin checkout --ratte 5', 64, /unknown option '--ratte'.*Did you mean --rate\?/],
     ['status a b', 64, /too many arguments/],

@@ -100,6 +100,7 @@ export async function lawWrite(
   address: LimiterAddress,
   authority: { kind: 'lease'; owner: string; token: number },
   change: ParamChange,
+  law?: string,
 ) {
   const params = await mustRead(redis, address);
   const values = (p: ParamChange) => ({
@@ -120,6 +121,7 @@ export async function lawWrite(
       actor: { kind: 'autopilot', name: authority.owner },
       reason: 'law_raise',
       sentence: `rate → ${change.rate}/s.`,
+      ...(law === undefined ? {} : { law }),
       before: values({}),
       after: values(change),
       policyHash: params.policyHash,

@@ -1,5 +1,6 @@
 /** Rollback: a new revision with the values of an old one, held so that the next tick leaves it alone. Pure. Stage: actuate. */
 import type { EntryValues } from '../entry.js';
+import { carryNotes, type Seen } from './carries.js';
 import {
   clamp,
   type Facts,
@@ -12,11 +13,19 @@ import {
   untilText,
 } from './plan.js';
 
-/** The entry that is rolled back to: its `after` is what comes back. */
+/** What is rolled back to: the `after` of an entry, or the `before` of the first of those that are undone. */
 export interface RollbackTarget {
   epoch: number;
   revision: number;
   after: EntryValues;
+  /** `before the pin by ada@host (unverified) (revision 42)`; absent: the revision. */
+  words?: string;
+  /** How it was chosen. Absent: by its revision. */
+  chosen?: 'last' | 'good' | 'before';
+  /** Why this one. */
+  why?: string;
+  /** What a daemon saw of the signals; null: none did of late. Absent: nobody looked. */
+  seen?: Seen | null;
 }
 
 /**
@@ -27,7 +36,7 @@ export function rollback(target: RollbackTarget, hold: HoldFor): Planner {
   return (facts: Facts) => {
     const { params, nowMs, limiter, actor } = facts;
     const { values: before, settled, now } = standing(facts);
-    const notes: string[] = [];
+    const notes: string[] = target.why === undefined ? [] : [target.why];
     const rate = bounded(target.after.rate, params.minRate, params.maxRate, 'rate', notes);
     const capacity = bounded(
       target.after.capacity,
@@ -56,7 +65,11 @@ export function rollback(target: RollbackTarget, hold: HoldFor): Planner {
     if (params.subjectRules === 1 && facts.overrides?.size) {
       notes.push(`What is said of single subjects stays: \`flyball subject ${limiter}\` lists it.`);
     }
+    if (target.seen !== undefined) {
+      notes.push(...carryNotes(facts.policy, target.seen, nowMs, before, after));
+    }
     const pinnedUntil = holdUntil(nowMs, hold);
+    const { epoch, revision, chosen, words = `revision ${revision}` } = target;
     const change = moved(before, after) || 'values unchanged';
     return {
       kind: 'change',
@@ -65,8 +78,15 @@ export function rollback(target: RollbackTarget, hold: HoldFor): Planner {
       after,
       agreed: ['state', 'rate', 'capacity', 'inFlightMax'],
       change: { ...settled, rate, capacity, inFlightMax, pinnedUntil, heldBy: actor },
-      sentence: `${actor} rolled ${limiter} back to revision ${target.revision}: ${change}; held ${untilText(pinnedUntil)}.`,
-      detail: { toRevision: target.revision, toEpoch: target.epoch, until: pinnedUntil },
+      sentence: `${actor} rolled ${limiter} back to ${words}: ${change}; held ${untilText(pinnedUntil)}.`,
+      // Of a change that is undone its revision is not what is gone back to.
+      detail: {
+        ...(chosen === 'last'
+          ? { undoesRevision: revision, undoesEpoch: epoch }
+          : { toRevision: revision, toEpoch: epoch }),
+        ...(chosen === undefined ? {} : { chosen }),
+        until: pinnedUntil,
+      },
       notes,
     };
   };

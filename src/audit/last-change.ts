@@ -1,0 +1,72 @@
+/** The last change of the limits, as somebody on call means it: a person's or a policy's own, or the whole move of the autopilot. Pure. Stage: audit → cli, api. */
+import type { EntryValues } from '../actuate/entry.js';
+import { type EpisodeEntry, STEADY_MS, storedMs } from './episodes.js';
+
+type Numbers = Pick<EntryValues, 'rate' | 'capacity' | 'inFlightMax'>;
+
+/** Numbers closer than this are alike: going back to them would undo nothing. */
+const ALIKE = 0.03;
+
+export interface LastChange {
+  /** In force before it. */
+  before: EntryValues;
+  /** Its first entry, and how many it has. */
+  epoch: number;
+  revision: number;
+  count: number;
+  /** `before the pin by ada@host (unverified) (revision 42)`. */
+  words: string;
+}
+
+/**
+ * One change of a person, a policy or a schedule is undone by itself. The autopilot moves in many small steps: they are
+ * undone together, back to what had stood for ten minutes or to what somebody else had set. Where that is what is in force
+ * again (it went down and came back), the newest step that made a difference is meant. `changes` newest first.
+ */
+export function lastChange(changes: readonly EpisodeEntry[], now: Numbers): LastChange | null {
+  const moves = changes.filter(movesNumbers);
+  const newest = moves[0];
+  if (newest?.body.before == null) return null;
+  if (!isAutopilots(newest)) return told(moves, 0);
+  let first = 0;
+  for (let i = 1; i < moves.length; i++) {
+    const [older, newer] = [moves[i]!, moves[i - 1]!];
+    if (!isAutopilots(older) || storedMs(newer) - storedMs(older) >= STEADY_MS) break;
+    first = i;
+  }
+  if (!alike(moves[first]!.body.before!, now)) return told(moves, first);
+  const differs = moves.findIndex((move, i) => i <= first && !alike(move.body.before!, now));
+  return differs === -1 ? null : told(moves, differs);
+}
+
+/** Does it change rate, capacity or cap? */
+export function movesNumbers({ kind, body }: EpisodeEntry): boolean {
+  const { before, after } = body;
+  return kind === 'change' && after !== null && (before === null || !sameNumbers(before, after));
+}
+
+export function sameNumbers(a: Numbers, b: Numbers): boolean {
+  return a.rate === b.rate && a.capacity === b.capacity && a.inFlightMax === b.inFlightMax;
+}
+
+function alike(a: Numbers, b: Numbers): boolean {
+  const near = (x: number, y: number) => Math.abs(x - y) <= ALIKE * Math.max(x, y);
+  return near(a.rate, b.rate) && near(a.capacity, b.capacity) && near(a.inFlightMax, b.inFlightMax);
+}
+
+/** A decision of its law. */
+function isAutopilots({ body }: EpisodeEntry): boolean {
+  return body.law !== undefined && body.actor.kind === 'autopilot' && body.before !== null;
+}
+
+/** From the newest to this one. */
+function told(moves: readonly EpisodeEntry[], first: number): LastChange {
+  const { body, epoch, revision } = moves[first]!;
+  const count = first + 1;
+  const by = body.actor.kind === 'person' ? body.actor.name : 'the autopilot';
+  const words =
+    count === 1
+      ? `before the ${body.reason} by ${by} (revision ${revision})`
+      : `before the ${count} changes of the autopilot from revision ${revision} to ${moves[0]!.revision}`;
+  return { before: body.before!, epoch, revision, count, words };
+}
