@@ -16,6 +16,8 @@ import { AUDIT_TRIMMED, entryHash, isReadable, readEntry, type StoredEntry } fro
 export interface Chain {
   /** The newest hash; null before the first entry. */
   readonly head: string | null;
+  /** A gap was told, and the entry after it has not come yet. */
+  readonly gapOpen: boolean;
   /** One entry after another, oldest first. */
   add(id: string, fields: readonly string[]): Fault | null;
   /** The next entry goes on elsewhere, as who exported it saw it. */
@@ -154,6 +156,9 @@ export function createChain(limiter: string, anchors: readonly Anchor[] = []): C
   return {
     get head() {
       return facts.head;
+    },
+    get gapOpen() {
+      return opened !== null;
     },
     add,
     gap(gap) {

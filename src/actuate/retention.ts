@@ -32,11 +32,16 @@ const MOST = 5_000;
 export async function retain(
   redis: RedisClient,
   address: LimiterAddress,
-  options: Retention & { actor: Actor; nowMs: number },
+  options: Retention & {
+    actor: Actor;
+    nowMs: number;
+    /** Exporters that this daemon knows of by itself: what they have not, stays. */
+    exporters?: readonly string[];
+  },
 ): Promise<Retained> {
   const { keep, keepMost, nowMs } = options;
   const keys = limiterKeys(address);
-  const exports = await readExports(redis, keys, nowMs);
+  const exports = await readExports(redis, keys, nowMs, options.exporters);
   await noteChange(redis, address, options, exports.keeps);
   const entries = await redis.xlen(keys.audit);
   const over = Math.min(entries - keep, MOST);

@@ -34,6 +34,7 @@ export interface ExporterOptions {
 
 export interface Exporter {
   readonly kind: Sink['kind'];
+  readonly name: string;
   /** What keeps it from exporting now; null: nothing, or another daemon does it. */
   readonly fault: string | null;
   /** One round: all that is new. Never rejects. */
@@ -191,6 +192,7 @@ export function createExporter(options: ExporterOptions): Exporter {
 
   return {
     kind,
+    name: sink.name,
     get fault() {
       return fault;
     },

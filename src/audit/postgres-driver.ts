@@ -43,7 +43,11 @@ export async function connectPostgres(url: string): Promise<PostgresClient> {
 
 /** Makes the table and its indexes, or leaves them as they are. */
 export async function migrate(client: PostgresClient): Promise<void> {
-  await client.query(await readFile(MIGRATION, 'utf8'));
+  await client.query(await migrationText());
+}
+
+export function migrationText(): Promise<string> {
+  return readFile(MIGRATION, 'utf8');
 }
 
 /** Fails if a person must mend something; a server that is away may come. */

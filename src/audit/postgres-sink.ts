@@ -1,20 +1,10 @@
 /** Exports to a table: held by an advisory lock of its connection, so that one writes; what is there already is left alone. Stage: audit → daemon. */
 import { createHash } from 'node:crypto';
-import { type EntryBody, isReadable, readEntry } from '../actuate/entry.js';
-import { idParts } from '../redis/stream-id.js';
-import { entryText, type HeadLine, type Position, positionOf } from './export-line.js';
+import { type Position, positionOf } from './export-line.js';
 import { connectPostgres, type PostgresClient } from './postgres-driver.js';
+import { headRow, itemRow, type Row } from './postgres-row.js';
 import type { Signer } from './signature.js';
-import type { ExportItem, Sink } from './sink.js';
-
-interface Row {
-  limiter: string;
-  kind: 'change' | 'note' | 'gap' | 'head';
-  position: Position;
-  atMs: number;
-  body: EntryBody | null;
-  line: string;
-}
+import type { Sink } from './sink.js';
 
 const INSERT = `INSERT INTO flyball_audit
   (prefix, limiter, kind, stream_id, epoch, revision, at, actor, reason, sentence, hash, line)
@@ -62,7 +52,7 @@ export function createPostgresSink(options: {
 
   async function insert(rows: readonly Row[]): Promise<void> {
     if (!held || client === null) throw new Error('another exporter writes to the table');
-    const column = <T>(of: (row: Row) => T) => rows.map(of);
+    const column = <T>(read: (row: Row) => T) => rows.map(read);
     await client.query(INSERT, [
       prefix,
       column((row) => row.limiter),
@@ -71,10 +61,10 @@ export function createPostgresSink(options: {
       column((row) => row.position.epoch),
       column((row) => row.position.revision),
       column((row) => row.atMs),
-      column((row) => plain(row.body?.actor.name)),
-      column((row) => plain(row.body?.reason)),
-      column((row) => plain(row.body?.sentence)),
-      column((row) => plain(row.position.hash)),
+      column((row) => row.actor),
+      column((row) => row.reason),
+      column((row) => row.sentence),
+      column((row) => row.position.hash),
       column((row) => row.line),
     ]);
   }
@@ -93,51 +83,14 @@ export function createPostgresSink(options: {
       return new Set(rows.map((row) => row.hash));
     },
     async append(items) {
-      await insert(items.map((item) => rowOf(item, signer)));
+      await insert(items.map((item) => itemRow(item, signer)));
       for (const item of items)
         if (item.kind === 'entry') positions.set(item.limiter, positionOf(item));
     },
-    async appendHeads(heads) {
-      await insert(
-        heads.map((head) => {
-          const { limiter, id, hash, epoch, revision, atMs } = head;
-          const line = JSON.stringify(signer?.sign(head) ?? head);
-          return {
-            limiter,
-            kind: 'head',
-            position: { id, hash, epoch, revision },
-            atMs,
-            body: null,
-            line,
-          };
-        }),
-      );
-    },
+    appendHeads: (heads) => insert(heads.map((head) => headRow(head, signer))),
     reopen: drop,
     release: drop,
   };
-}
-
-function rowOf(item: ExportItem, signer: Signer | null): Row {
-  if (item.kind === 'gap') {
-    const { limiter, before, prev, atMs } = item.gap;
-    const position = { id: before, hash: prev, epoch: 0, revision: 0 };
-    const line = JSON.stringify(signer?.sign(item.gap) ?? item.gap);
-    return { limiter, kind: 'gap', position, atMs, body: null, line };
-  }
-  const { limiter, id, fields } = item;
-  const entry = readEntry(id, fields);
-  const readable = isReadable(entry) ? entry : null;
-  const line = entryText(limiter, id, fields);
-  return {
-    ...{ limiter, kind: readable?.kind ?? 'note', position: positionOf({ id, fields }) },
-    ...{ atMs: idParts(id)[0], body: readable?.body ?? null, line },
-  };
-}
-
-/** PostgreSQL's text holds no NUL. */
-function plain(text: string | undefined): string | null {
-  return text === undefined ? null : text.replaceAll('\u0000', '\uFFFD');
 }
 
 /** The same table has the same name, whoever signs in. */

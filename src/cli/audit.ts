@@ -5,6 +5,7 @@ import { redisNowMs } from '../view/episodes.js';
 import { type EntryChoice, showEntries } from './audit-entries.js';
 import { type EpisodeRef, showEpisode, showEpisodes } from './audit-episodes.js';
 import { follow } from './audit-follow.js';
+import { migrateCommand } from './audit-migrate.js';
 import { verifyCommand } from './audit-verify.js';
 import { parseCount, parseSince } from './options.js';
 import { type CliIo, UsageError } from './output.js';
@@ -70,6 +71,7 @@ export function register(program: Command, io: CliIo): void {
       await withRedis(io, (session) => run(io, session, limiter, flags));
     });
   audit.addCommand(verifyCommand(io));
+  audit.addCommand(migrateCommand(io));
   program.addCommand(audit);
 }
 

@@ -12,9 +12,11 @@ export function healthChecks(daemon: {
   redis: RedisClient;
   policies: PolicyFiles;
   limiters: ReadonlyMap<string, ManagedLimiter>;
+  /** What keeps audit logs from being exported. */
+  auditFault: () => string | null;
   closing: () => boolean;
 }): HealthChecks {
-  const { loop, redis, policies, limiters, closing } = daemon;
+  const { loop, redis, policies, limiters, auditFault, closing } = daemon;
   return {
     live: {
       loop: () => (loop.alive() || closing() ? null : 'no tick within three periods'),
@@ -33,6 +35,7 @@ export function healthChecks(daemon: {
       },
     },
     degraded: {
+      'audit export': auditFault,
       'policy files'() {
         const [first] = policies.faults;
         if (first === undefined) return null;

@@ -35,6 +35,20 @@ export interface DaemonConfig {
   /** Names, roles and hashes of tokens; undefined: `tokens` of the data folder. */
   tokensFile: string | undefined;
   logLevel: string;
+  audit: AuditConfig;
+}
+
+/** Where audit logs go as they grow, and what of them stays in Redis. */
+export interface AuditConfig {
+  folder: string | undefined;
+  /** A file of it that has grown past this is followed by a new one. */
+  fileBytes: number;
+  postgres: string | undefined;
+  /** Private key that signs heads: its file, or itself. */
+  keyFile: string | undefined;
+  key: string | undefined;
+  keep: number;
+  keepMost: number;
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -81,7 +95,20 @@ const FIELDS = {
   FLYBALL_LOG_LEVEL: z
     .enum(LOG_LEVELS, { error: `is not one of ${LOG_LEVELS.join(', ')}` })
     .default('info'),
+  FLYBALL_AUDIT_FILE: z.string().min(1, 'is empty').optional(),
+  FLYBALL_AUDIT_FILE_MB: whole(1, 4096).default(64),
+  FLYBALL_AUDIT_POSTGRES: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'is no address postgres://…')
+    .optional(),
+  FLYBALL_AUDIT_KEY_FILE: z.string().min(1, 'is empty').optional(),
+  FLYBALL_AUDIT_KEY: z.string().min(1, 'is empty').optional(),
+  FLYBALL_AUDIT_KEEP: whole(100, 90_000).default(10_000),
+  FLYBALL_AUDIT_KEEP_MOST: whole(100, 90_000).optional(),
 } as const;
+
+/** Values of these are never shown. */
+const SECRETS = ['FLYBALL_AUDIT_POSTGRES', 'FLYBALL_AUDIT_KEY'];
 
 /** Read by other parts of the product; known here so that a typing error is told from them. */
 const READ_ELSEWHERE = [...CREDENTIAL_VARIABLES, 'FLYBALL_REDIS_SERVER', 'FLYBALL_DEBUG'];
@@ -108,7 +135,8 @@ export function readConfig(
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const key = String(issue.path[0]);
-      faults.push(`${key} is ${JSON.stringify(env[key])}, which ${issue.message}.`);
+      const shown = SECRETS.includes(key) ? 'a value' : JSON.stringify(env[key]);
+      faults.push(`${key} is ${shown}, which ${issue.message}.`);
     }
     throw invalid(faults);
   }
@@ -137,11 +165,26 @@ export function readConfig(
       .filter(Boolean),
     tokensFile: e.FLYBALL_TOKENS_FILE,
     logLevel: e.FLYBALL_LOG_LEVEL,
+    audit: {
+      folder: e.FLYBALL_AUDIT_FILE,
+      fileBytes: e.FLYBALL_AUDIT_FILE_MB * 1_048_576,
+      postgres: e.FLYBALL_AUDIT_POSTGRES,
+      keyFile: e.FLYBALL_AUDIT_KEY_FILE,
+      key: e.FLYBALL_AUDIT_KEY,
+      keep: e.FLYBALL_AUDIT_KEEP,
+      keepMost: e.FLYBALL_AUDIT_KEEP_MOST ?? Math.max(50_000, e.FLYBALL_AUDIT_KEEP),
+    },
     ...overrides,
   };
   if (config.leaseMs < 2 * config.tickMs) {
     faults.push(
       `FLYBALL_LEASE_MS is ${config.leaseMs}, less than two ticks (FLYBALL_TICK_MS ${config.tickMs}): one late tick would lose the lease. Give at least ${2 * config.tickMs}.`,
+    );
+  }
+  const { keep, keepMost } = config.audit;
+  if (keepMost < keep) {
+    faults.push(
+      `FLYBALL_AUDIT_KEEP_MOST is ${keepMost}, less than FLYBALL_AUDIT_KEEP (${keep}): it says how many may wait for an exporter. Give at least ${keep}.`,
     );
   }
   if (faults.length > 0) throw invalid(faults);

@@ -14,6 +14,7 @@ import { createMetrics } from '../report/metrics.js';
 import { createSourcePool } from '../sense/source-pool.js';
 import { adoptAtStart, concernsAll, waitsForApply } from './adoption.js';
 import { createAlerts } from './alerts.js';
+import { type AuditLogs, openAuditLogs } from './audit-logs.js';
 import { healthChecks } from './checks.js';
 import type { DaemonConfig } from './config.js';
 import { registeredLimiters } from './fleet.js';
@@ -80,6 +81,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let closing: Promise<void> | null = null;
   let http: HttpServer | null = null;
   let jobs: Jobs | null = null;
+  let audit: AuditLogs | null = null;
 
   const alerts = createAlerts({
     ...{ redis, prefix, owner, env, log, metrics, clock, limiters },
@@ -175,12 +177,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         );
       }
     }
-    for (const warning of downstreamWarnings([...policies.files.values()].map((f) => f.policy))) {
-      log.warn({ event: 'downstream_over' }, warning);
-    }
-    for (const warning of upstreamWarnings([...policies.files.values()].map((f) => f.policy))) {
-      log.warn({ event: 'upstream_differs' }, warning);
-    }
+    const all = [...policies.files.values()].map((file) => file.policy);
+    for (const text of downstreamWarnings(all)) log.warn({ event: 'downstream_over' }, text);
+    for (const text of upstreamWarnings(all)) log.warn({ event: 'upstream_differs' }, text);
     for (const address of await registeredLimiters(redis, prefix)) manage(address);
   }
 
@@ -196,6 +195,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         .close()
         .catch((error) => log.warn({ event: 'release_failed', limiter: name, err: error }));
     }
+    await audit?.close();
     await alerts.close();
     await http?.close();
     await opened.close();
@@ -209,15 +209,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     if (!once) {
-      const checks = healthChecks({
-        loop,
-        redis,
-        policies,
-        limiters,
-        closing: () => closing !== null,
-      });
+      const given = { config: config.audit, redis, prefix, owner, limiters, clock, log, metrics };
+      audit = await openAuditLogs(given);
+      const auditFault = () => audit?.fault() ?? null;
+      const states = { auditFault, closing: () => closing !== null };
+      const checks = healthChecks({ loop, redis, policies, limiters, ...states });
       const session = { redis, url, prefix };
-      http = await openHttp({ config, env, session, owner, checks, metrics, clock, log });
+      http = await openHttp({ config, env, session, owner, checks, metrics, policies, clock, log });
     }
     await servers.look();
     await adoptFiles();
@@ -234,6 +232,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       servers.start();
       loop.start();
       jobs = startJobs(() => limiters.values());
+      audit?.start();
       await housekeeping.start();
     }
   } catch (error) {

@@ -21,11 +21,14 @@ export async function readExports(
   redis: RedisClient,
   keys: LimiterKeys,
   nowMs: number,
+  /** Exporters that there must be, heard of or not. */
+  expected: readonly string[] = [],
 ): Promise<Exports> {
   const found = await redis.hgetall(keys.retention);
   const [keep, keepMost] = (found.keeps ?? '').split(' ').map(Number);
   const known = Number.isInteger(keep) && Number.isInteger(keepMost);
-  let heldBack: string | null = null;
+  const unheard = expected.some((name) => found[`@${name}`] === undefined);
+  let heldBack: string | null = unheard ? '0-0' : null;
   for (const [field, value] of Object.entries(found)) {
     const [id = '', at = ''] = value.split(' ');
     if (!field.startsWith('@') || nowMs - Number(at) > LIVES_MS) continue;

@@ -145,6 +145,30 @@ export function createMetrics(daemonName: string) {
     ),
     fence: gauge('actuate_fence_token', 'Fencing token of the lease held; 0 without one.', limiter),
 
+    // The audit log's exports.
+    auditExported: counter(
+      'audit_exported_entries_total',
+      'Audit entries exported by this daemon.',
+      ['exporter'],
+    ),
+    auditExportFailures: counter(
+      'audit_export_failures_total',
+      'Exports of audit logs that failed and are tried again.',
+      ['exporter'],
+    ),
+    auditExportLag: gauge(
+      'audit_export_lag_seconds',
+      'Age of the oldest audit entry still to be exported; only where this daemon exports.',
+      ['exporter'],
+    ),
+    auditExporting: gauge('audit_exporting', '1 where this daemon is the one that exports.', [
+      'exporter',
+    ]),
+    auditTrimmed: counter('audit_trimmed_entries_total', 'Audit entries trimmed from Redis.', [
+      'limiter',
+      'exported',
+    ]),
+
     // Policies.
     policyLoadSuccess: gauge(
       'policy_load_success',

@@ -1,0 +1,137 @@
+/** Proof of exported lines, one after another in flat memory: each limiter's chain, its gaps, its signed heads. Stage: audit → cli. */
+import { type Chain, createChain } from '../actuate/chain.js';
+import type { Anchor, Fault, VerifyReport } from '../actuate/chain-report.js';
+import { compareIds } from '../redis/stream-id.js';
+import { type ExportLine, type GapLine, type HeadLine, positionOf } from './export-line.js';
+import type { Verifier } from './signature.js';
+
+export interface LimiterCheck extends VerifyReport {
+  /** Where the fault is: `audit-000002.jsonl:17`. */
+  where?: string;
+  /** Entries that come twice, the same both times: two exporters wrote, one of which had slept. */
+  repeated: number;
+  /** Signed heads that were checked against the chain. */
+  signedHeads: number;
+}
+
+export interface LineCheck {
+  line(line: ExportLine, where: string): void;
+  /** A file begins whose predecessors are not here: the logs go on from these. */
+  beginAfter(heads: Record<string, { hash: string }>): void;
+  end(): LimiterCheck[];
+}
+
+interface Checked {
+  chain: Chain;
+  fault: Fault | null;
+  where: string;
+  lastId: string | null;
+  /** Ids and hashes of the newest entries: a repetition is of one of these. */
+  recent: Map<string, string>;
+  repeated: number;
+  signedHeads: number;
+}
+
+/** A sleeper's batch is at most as long. */
+const RECENT = 2_000;
+
+export function createLineCheck(options: {
+  /** Only of this one. */
+  limiter?: string | undefined;
+  anchors: (limiter: string) => readonly Anchor[];
+  verifier: Verifier | null;
+}): LineCheck {
+  const { anchors, verifier } = options;
+  const limiters = new Map<string, Checked>();
+  let signedBefore = false;
+
+  function of(limiter: string): Checked {
+    let found = limiters.get(limiter);
+    if (found === undefined) {
+      const chain = createChain(limiter, anchors(limiter));
+      const none = { fault: null, where: '', lastId: null, repeated: 0, signedHeads: 0 };
+      found = { chain, recent: new Map(), ...none };
+      limiters.set(limiter, found);
+    }
+    return found;
+  }
+
+  function add(checked: Checked, id: string, fields: string[]): Fault | null {
+    const { chain, recent, lastId } = checked;
+    const { hash, revision } = positionOf({ id, fields });
+    if (recent.get(id) === hash && hash !== '' && !chain.gapOpen) {
+      checked.repeated++;
+      return null;
+    }
+    if (lastId !== null && compareIds(id, lastId) <= 0 && !chain.gapOpen) {
+      return { id, revision, what: `it stands after entry ${lastId}, out of order` };
+    }
+    const fault = chain.add(id, fields);
+    checked.lastId = id;
+    recent.set(id, hash);
+    if (recent.size > RECENT) recent.delete(recent.keys().next().value!);
+    return fault;
+  }
+
+  function head(checked: Checked, line: HeadLine): Fault | null {
+    const { chain, recent } = checked;
+    const signed = verifier?.check(line) ?? 'unsigned';
+    const name = `head of ${timeOf(line.atMs)}`;
+    const fault = (what: string): Fault => ({ id: line.id, revision: null, what });
+    if (signed === 'wrong') return fault(`the ${name} is not signed by the key that it names`);
+    if (chain.head !== line.hash) {
+      // A sleeper's head comes late, and is of an entry before the newest.
+      if (recent.get(line.id) === line.hash) return null;
+      return fault(
+        `the ${name} is not the hash of the entries before it: they were rewritten or taken out`,
+      );
+    }
+    if (signed !== 'signed') return null;
+    signedBefore = true;
+    checked.signedHeads++;
+    chain.prove(`the signed ${name}`);
+    return null;
+  }
+
+  function gap(checked: Checked, line: GapLine): Fault | null {
+    const signed = verifier?.check(line) ?? 'unsigned';
+    if (signed === 'wrong' || (signed === 'unsigned' && signedBefore)) {
+      const what = 'the gap before it is not signed by the exporter: entries were taken out';
+      return { id: line.before, revision: null, what };
+    }
+    checked.chain.gap(line);
+    return null;
+  }
+
+  return {
+    line(line, where) {
+      if (line.kind === 'segment') return;
+      if (options.limiter !== undefined && line.limiter !== options.limiter) return;
+      const checked = of(line.limiter);
+      if (checked.fault !== null) return;
+      if (line.kind === 'entry') checked.fault = add(checked, line.id, line.fields);
+      else if (line.kind === 'gap') checked.fault = gap(checked, line);
+      else checked.fault = head(checked, line);
+      checked.where = where;
+    },
+    beginAfter(heads) {
+      for (const [limiter, { hash }] of Object.entries(heads)) {
+        if (options.limiter === undefined || limiter === options.limiter) {
+          of(limiter).chain.beginAfter(hash);
+        }
+      }
+    },
+    end() {
+      return [...limiters].map(([, { chain, fault, where, repeated, signedHeads }]) => {
+        const found = fault ?? chain.end(null);
+        const report = chain.report(found);
+        const place = fault === null ? {} : { where };
+        return { ...report, ...place, repeated, signedHeads };
+      });
+    },
+  };
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
