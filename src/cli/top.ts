@@ -1,40 +1,61 @@
-/** `flyball top`: who takes most, or who is denied most, over the last minutes. Stage: cli. */
+/** `flyball top`: all limiters as a live table, or who takes most of one of them. Stage: cli. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { readTop, TOP_MINUTES, type TopView } from '../view/top.js';
+import { EXIT } from '../errors.js';
+import { TOP_MINUTES } from '../view/top.js';
+import { createInterrupt } from './interrupt.js';
 import { parseCount } from './options.js';
-import type { CliIo } from './output.js';
-import { findLimiter, type Session, withRedis } from './session.js';
-import { clean, clockTime, number, span } from './text.js';
+import { type CliIo, UsageError } from './output.js';
+import { type Session, withRedis } from './session.js';
+import { liveTop } from './top-live.js';
+import { oneTop, streamTop } from './top-once.js';
+import { showSubjects } from './top-subjects.js';
 
 interface TopFlags {
-  over: number;
+  over?: number;
   denied?: boolean;
-  limit: number;
+  limit?: number;
+  once?: boolean;
 }
 
 const WINDOWS: Readonly<Record<string, number>> = { ...TOP_MINUTES, '1h': 60 };
+const DEFAULT_MINUTES = 5;
 const DEFAULT_LIMIT = 20;
+/** As a shell says it of a command that Ctrl-C ended. */
+const EXIT_INTERRUPTED = 130;
 
 export function register(program: Command, io: CliIo): void {
   program.addCommand(
     new Command('top')
-      .description('Who takes most of a limiter, or is denied most, in the last minutes.')
-      .argument('<limiter>')
+      .description('All limiters, live, with keys to change them; of one: who takes most.')
+      .argument('[limiter]', 'its subjects, in place of the table of all')
+      .option('--once', 'one table, then leave (so it does without a terminal)')
       .addOption(
-        new Option('--over <window>', '1m, 5m or 60m').argParser(parseWindow).default(5, '5m'),
+        new Option('--over <window>', 'of subjects: 1m, 5m or 60m (default: 5m)').argParser(
+          parseWindow,
+        ),
       )
-      .option('--denied', 'by how often they were denied, instead of the tokens they took')
-      .option('--limit <n>', 'most subjects to show', parseCount, DEFAULT_LIMIT)
+      .option('--denied', 'of subjects: by how often they were denied, not by tokens')
+      .option('--limit <n>', 'of subjects: most to show (default: 20)', parseCount)
       .addHelpText(
         'before',
         `Examples:
+  flyball top                            all limiters, live; ? shows the keys
+  flyball top --once                     the table, once
+  flyball top --json                     a line of JSON each second, until Ctrl-C
   flyball top checkout                   who took most tokens in the last 5 minutes
   flyball top checkout --denied --over 1m
-  flyball top checkout --over 60m --json
 `,
       )
-      .action(async (limiter: string, flags: TopFlags) => {
-        await withRedis(io, (session) => showTop(io, session, limiter, flags));
+      .action(async (limiter: string | undefined, flags: TopFlags) => {
+        checkFlags(limiter, flags);
+        await withRedis(io, (session) =>
+          limiter === undefined
+            ? showLimiters(io, session, flags)
+            : showSubjects(io, session, limiter, {
+                ...{ over: flags.over ?? DEFAULT_MINUTES, limit: flags.limit ?? DEFAULT_LIMIT },
+                ...(flags.denied === undefined ? {} : { denied: flags.denied }),
+              }),
+        );
       }),
   );
 }
@@ -45,67 +66,40 @@ function parseWindow(text: string): number {
   throw new InvalidArgumentError(`${JSON.stringify(text)} is no window. Write 1m, 5m or 60m.`);
 }
 
-async function showTop(
-  io: CliIo,
-  session: Session,
-  limiter: string,
-  flags: TopFlags,
-): Promise<void> {
-  const kind = flags.denied ? 'denied' : 'taken';
-  const view = await readTop(session, await findLimiter(session, limiter), {
-    by: kind,
-    minutes: flags.over,
-    limit: flags.limit,
-  });
-  if (io.flags.json) {
-    io.json({ ...view });
-    return;
-  }
-  const { atMs: nowMs, sinceMs, total, error, seen, read, subjects: shown } = view;
-  const unit = kind === 'taken' ? 'tokens' : 'denials';
-  const head = `${clean(limiter)} since ${clockTime(sinceMs)} (${span(nowMs - sinceMs)})`;
-  if (shown.length === 0) {
-    io.out(`${head}: no ${unit} by takes with a subject.`);
-    io.say(io.ce.dim('Services add theirs every 10 s, unless they say topSubjects: false.'));
-    return;
-  }
-  io.out(`${head}: ${number(total)} ${unit}`);
-  io.out(tableOf(io, view));
-  for (const line of caveats(view, unit)) io.say(io.ce.dim(line));
-  if (error === 0 && read >= seen) io.say(io.ce.dim('All of it was counted.'));
-}
-
-function tableOf(io: CliIo, { by: kind, total, sinceMs, atMs, subjects: shown }: TopView): string {
-  const overMs = atMs - sinceMs;
-  const cell = (value: number | null) => (value === null ? '' : number(rounded(value)));
-  const rows = shown.map(({ subject, tokens, denied }) => {
-    const count = (kind === 'taken' ? tokens : denied) ?? 0;
-    return [
-      clean(subject),
-      cell(count),
-      number(Number((count / (overMs / 1000)).toPrecision(2))),
-      `${number(Number(((100 * count) / total).toPrecision(2)))} %`,
-      cell(kind === 'taken' ? denied : tokens),
-    ];
-  });
-  const by = kind === 'taken' ? ['tokens', 'denied'] : ['denied', 'tokens'];
-  return io.table(['subject', by[0]!, 'per s', 'share', by[1]!], rows);
-}
-
-/** What of the numbers is not exact. */
-function caveats({ seen, read, error, total }: TopView, unit: string): string[] {
-  const lines: string[] = [];
-  if (error > 0) {
-    const share = number((100 * error) / total);
-    lines.push(`Each may have up to ${number(rounded(error))} ${unit} (${share} %) more.`);
-  }
-  if (read < seen) {
-    const share = number((100 * read) / seen);
-    lines.push(
-      `Estimates: under load a process reads an even sample, here ${share} % of the takes.`,
+function checkFlags(limiter: string | undefined, { over, denied, limit, once }: TopFlags): void {
+  const [given] = [
+    ...(over === undefined ? [] : ['--over']),
+    ...(denied === undefined ? [] : ['--denied']),
+    ...(limit === undefined ? [] : ['--limit']),
+  ];
+  if (limiter === undefined && given !== undefined) {
+    throw new UsageError(
+      `${given} is about the subjects of one limiter.`,
+      'Name it: flyball top checkout.',
     );
   }
-  return lines;
+  if (limiter !== undefined && once) {
+    throw new UsageError(
+      '--once is about the table of all limiters.',
+      'Leave it out: subjects are shown once.',
+    );
+  }
 }
 
-const rounded = (value: number) => Math.round(value * 1000) / 1000;
+async function showLimiters(io: CliIo, session: Session, { once }: TopFlags): Promise<void> {
+  const { stdin, stdout } = io.terminal;
+  // A dumb terminal cannot be drawn on.
+  const draws = stdin.isTTY === true && stdout.isTTY === true && io.env.TERM !== 'dumb';
+  const live = draws && io.flags.input;
+  if (io.flags.json && !once) {
+    const interrupt = createInterrupt();
+    try {
+      await streamTop(io, session, interrupt.signal);
+    } finally {
+      interrupt.release();
+    }
+    io.exitCode = EXIT_INTERRUPTED;
+  } else if (once || io.flags.json || !live) {
+    if (!(await oneTop(io, session))) io.exitCode = EXIT.fault;
+  } else if (await liveTop(io, session)) io.exitCode = EXIT_INTERRUPTED;
+}
