@@ -1,6 +1,8 @@
 /** What a route is: one record that says what it takes, what it answers, who may, and does it; the document is made from the same. Stage: api. */
 import type { z } from 'zod';
+import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Clock } from '../clock.js';
+import type { PolicyFault } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { findLimiter, type Session } from '../view/limiters.js';
@@ -19,6 +21,8 @@ export interface ApiDeps {
   watch: Watch;
   clock: Clock;
   log: Logger;
+  /** The policy files of this daemon, as last read. */
+  policies(): { loaded: readonly LoadedPolicy[]; faults: readonly PolicyFault[] };
   /** Who answers. */
   daemon: { owner: string; name: string };
 }

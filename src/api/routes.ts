@@ -2,8 +2,10 @@
 import { openApiRoute } from './openapi-route.js';
 import type { Route } from './route.js';
 import { auditRoutes } from './routes/audit.js';
+import { episodeRoutes } from './routes/episodes.js';
 import { fleetRoutes } from './routes/fleet.js';
 import { limiterRoutes } from './routes/limiters.js';
+import { policyRoutes } from './routes/policies.js';
 import { sessionRoutes } from './routes/session.js';
 import { verbRoutes } from './routes/verbs.js';
 import { streamRoute } from './stream.js';
@@ -12,6 +14,8 @@ const own: readonly Route[] = [
   ...sessionRoutes,
   ...limiterRoutes,
   ...auditRoutes,
+  ...episodeRoutes,
+  ...policyRoutes,
   ...verbRoutes,
   ...fleetRoutes,
 ];

@@ -1,13 +1,17 @@
 /** What the HTTP API under `/api/v1` answers, takes and streams, as types alone: for the daemon, the dashboard and your own client. Stage: api. */
-import type { EntryValues, UnreadableEntry } from '../actuate/entry.js';
+import type { UnreadableEntry } from '../actuate/entry.js';
 import type { ExplainVerdict } from '../actuate/explain.js';
 import type { Decision } from '../decide/types.js';
+import type { PolicyFault } from '../errors.js';
 import type { Policy } from '../policy/schema.js';
 import type { Params } from '../redis/params.js';
 import type { DecisionSample } from '../redis/tail-fields.js';
 import type { AuditRecord } from '../view/entry.js';
+import type { EpisodesPage } from '../view/episodes.js';
 import type { FleetDaemon, FleetView } from '../view/fleet.js';
-import type { SeriesPoint } from '../view/series.js';
+import type { PlanView } from '../view/plan.js';
+import type { PolicyHistory } from '../view/policy-history.js';
+import type { ReportView } from '../view/report-types.js';
 import type { SeriesView, SeriesWindow } from '../view/series-read.js';
 import type { SignalView } from '../view/signals.js';
 import type { StatusView } from '../view/status.js';
@@ -150,54 +154,29 @@ export interface TopAnswer extends TopView {
   schema: 1;
 }
 
-export type Verb = 'rollback' | 'pin' | 'release' | 'freeze' | 'thaw' | 'trip' | 'reset';
-
-/** `POST /limiters/{name}/{verb}`. */
-export interface VerbRequest {
-  /** What the caller saw: when it stands elsewhere by now, 409 and nothing is written. This or `basis`, but with `dryRun`. */
-  revision?: number;
-  /** Of that revision; default: today's. */
-  epoch?: number;
-  /** From the answer to a `dryRun`: done also at a newer revision, as long as what was shown to the person still holds. */
-  basis?: string;
-  /** Only say what would change. */
-  dryRun?: boolean;
-  /** For the audit log, 1 … 500 characters. */
-  reason?: string;
-  /** rollback, pin, freeze, trip: how long it holds, ms (default 1 h; trip: the policy's open time). */
-  forMs?: number;
-  /** The same: until a person ends it. */
-  hold?: boolean;
-  /** rollback, one of: what held before the last change; the last that proved good; a revision; what held at a time. */
-  to?: 'last' | 'good';
-  toRevision?: number;
-  toEpoch?: number;
-  toMs?: number;
-  /** pin. */
-  rate?: number;
-  inFlight?: number;
-  /** pin, freeze. */
-  holdBreaker?: boolean;
+/** `GET /episodes`, `GET /limiters/{name}/episodes?limit&before&since&until`. */
+export interface EpisodesAnswer extends EpisodesPage {
+  schema: 1;
 }
 
-/** What the CLI's verb says with `--json`. */
-export interface VerbAnswer {
+/** `GET /limiters/{name}/report?since&suggest=1`: as `flyball report --json`. */
+export interface ReportAnswer {
   schema: 1;
-  limiter: string;
-  verb: Verb;
-  /** `nothing`: there was nothing to do, and `sentence` says why. */
-  status: 'done' | 'dry_run' | 'nothing';
-  /** After it; with `dry_run` what the plan stands on; null with `nothing`. */
-  epoch: number | null;
-  revision: number | null;
-  before: EntryValues | null;
-  after: EntryValues | null;
-  hold: { untilMs: number | null } | null;
-  /** Of a `dry_run`: give it back to have this done, whatever the autopilot moves besides; else null. */
-  basis: string | null;
-  sentence: string;
-  /** What a person should know before they say yes. */
-  notes: string[];
+  sinceMs: number;
+  atMs: number;
+  limiters: ReportView[];
+}
+
+/** `GET /policies`: as `flyball plan --json`, of the files of the daemon that answers. */
+export interface PoliciesAnswer extends PlanView {
+  schema: 1;
+  /** Of files that do not load. */
+  faults: PolicyFault[];
+}
+
+/** `GET /policies/{name}/history`: as `flyball policy history --json`. */
+export interface PolicyHistoryAnswer extends PolicyHistory {
+  schema: 1;
 }
 
 /** `GET /fleet`. */
@@ -207,39 +186,5 @@ export interface FleetAnswer extends Omit<FleetView, 'daemons'> {
   daemons: (FleetDaemon & { self: boolean })[];
 }
 
-/** `GET /stream` and `/stream?limiter=checkout` (rows of that one alone, each second). `text/event-stream`; data is JSON. */
-export type StreamEvent =
-  /** First, and whenever what was missed is not known any more: forget what you have. */
-  | { event: 'snapshot'; data: SnapshotEvent }
-  /** Rows that changed, and names that are gone. */
-  | { event: 'limiters'; data: LimitersEvent }
-  /** New entries, oldest first. */
-  | { event: 'audit'; data: { entries: AuditRecord[] } }
-  /** Each time Redis was looked at, changed or not: the age of what you show counts from here. */
-  | { event: 'tick'; data: TickEvent };
-
-export interface SnapshotEvent extends TickEvent {
-  limiters: StatusView[];
-}
-
-export interface LimitersEvent {
-  atMs: number;
-  limiters: StatusView[];
-  gone: string[];
-  /** A point for the charts of each row that was read, as in `…/series`. */
-  points: LimiterPoint[];
-}
-
-export type { SeriesPoint } from '../view/series.js';
-export type { SeriesChange, SeriesSignal, SeriesWindow } from '../view/series-read.js';
-
-export type LimiterPoint = SeriesPoint & { limiter: string };
-
-export interface TickEvent {
-  /** Redis ms when it last answered. */
-  atMs: number;
-  /** All limiters are looked at once in so many ms: 1,000 of them take some seconds. */
-  everyMs: number;
-  /** Null: Redis answers; else what it said, and rows are as old as `atMs`. */
-  redisAway: string | null;
-}
+export type * from './stream-types.js';
+export type * from './verb-types.js';

@@ -13,6 +13,7 @@ import { createApp, type HealthChecks, type HttpServer, listen } from '../report
 import type { Metrics } from '../report/metrics.js';
 import type { Session } from '../view/limiters.js';
 import type { DaemonConfig } from './config.js';
+import type { PolicyFiles } from './policy-files.js';
 
 export interface HttpSide {
   config: DaemonConfig;
@@ -22,13 +23,14 @@ export interface HttpSide {
   owner: string;
   checks: HealthChecks;
   metrics: Metrics;
+  policies: PolicyFiles;
   clock: Clock;
   log: Logger;
 }
 
 /** Listens, and says where, and where the token lies. */
 export async function openHttp(side: HttpSide): Promise<HttpServer> {
-  const { config, env, session, owner, checks, metrics, clock, log } = side;
+  const { config, env, session, owner, checks, metrics, policies, clock, log } = side;
   const { dataDir, httpHost, httpPort, httpHosts, tokensFile } = config;
   const places = tokenPlaces(tokensFile, resolveDataDir({ dataDir, env }));
   const tokens = createTokenStore({ places, clock, log });
@@ -39,7 +41,10 @@ export async function openHttp(side: HttpSide): Promise<HttpServer> {
   });
   const sessions = createSessions();
   const daemon = { owner, name: config.name };
-  const deps = { session, tokens, sessions, watch, clock, log, daemon };
+  const deps = {
+    ...{ session, tokens, sessions, watch, clock, log, daemon },
+    policies: () => ({ loaded: [...policies.files.values()], faults: policies.faults }),
+  };
   const app = createApp(checks, metrics);
   mountApi(app, { deps, hosts, metrics });
   const dashboard = mountStatic(app, hosts);

@@ -9,19 +9,7 @@ import { readTop, TOP_MINUTES } from '../../view/top.js';
 import { limiterOf, route } from '../route.js';
 import { auditAnswer, explainAnswer } from '../schemas/audit.js';
 import { decisionsAnswer, topAnswer } from '../schemas/limiters.js';
-
-const whole = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, 'is no whole number')
-    .transform(Number)
-    .refine((n) => n >= least && n <= most, `is outside ${least} … ${most}`);
-
-/** ms since 1970, or an ISO time. */
-const moment = z
-  .string()
-  .transform((text) => (/^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text)))
-  .refine((n) => Number.isFinite(n), 'is neither ms since 1970 nor an ISO time');
+import { moment, whole } from './fields.js';
 
 const streamId = z.string().regex(/^\d{1,15}-\d{1,19}$/, 'is no id of an entry');
 

@@ -1,7 +1,9 @@
 /** What changes a limiter: a person's verbs, by the same functions as the CLI's, on what the caller saw. Stage: api. */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../actuate/entry.js';
-import { applyVerb, type VerbOutcome } from '../../actuate/verbs/apply.js';
+import { evidenceText, readEvidence } from '../../actuate/evidence.js';
+import { applyVerb, readFacts, type VerbOutcome } from '../../actuate/verbs/apply.js';
+import { approve as approveNote, readRecommendation } from '../../actuate/verbs/approve.js';
 import { reset, trip } from '../../actuate/verbs/breaker.js';
 import { freeze, thaw } from '../../actuate/verbs/freeze.js';
 import { pin, release } from '../../actuate/verbs/pin.js';
@@ -12,6 +14,7 @@ import {
   type Planner,
   type VerbPlan,
 } from '../../actuate/verbs/plan.js';
+import { promote } from '../../actuate/verbs/promote.js';
 import { rollback } from '../../actuate/verbs/rollback.js';
 import type { LimiterAddress } from '../../redis/keys.js';
 import type { Session } from '../../view/limiters.js';
@@ -29,6 +32,8 @@ const WHAT: Record<Verb, string> = {
   thaw: 'End a freeze.',
   trip: 'Open the breaker: rate 0 at once.',
   reset: 'End an open breaker, without a burst.',
+  approve: 'Put in force what is recommended, in mode recommend.',
+  promote: 'Trust a limiter with more, on the evidence; or with less.',
 };
 
 export const verbRoutes = VERBS.map((verb) =>
@@ -37,7 +42,7 @@ export const verbRoutes = VERBS.map((verb) =>
     path: `/limiters/{limiter}/${verb}`,
     id: verb,
     summary: WHAT[verb],
-    role: 'operator',
+    role: verb === 'promote' ? 'admin' : 'operator',
     body: verbBodies[verb],
     answer: verbAnswer,
     faults: [404, 409, 422],
@@ -45,7 +50,7 @@ export const verbRoutes = VERBS.map((verb) =>
       const request: VerbRequest = call.body;
       checkSeen(request);
       const address = await limiterOf(call);
-      const planner = await plannerOf(verb, call.session, address, request);
+      const { planner, evidence = null } = await plannerOf(verb, call.session, address, request);
       const outcome = await applyVerb(call.session.redis, address, planner, {
         actor: call.caller.name ?? '?',
         verified: true,
@@ -60,16 +65,19 @@ export const verbRoutes = VERBS.map((verb) =>
         const revision = outcome.revision;
         call.deps.log.info({ event: 'verb', verb, limiter, name, revision }, outcome.plan.sentence);
       }
-      return told(verb, address.name, outcome);
+      return { ...told(verb, address.name, outcome), evidence };
     },
   }),
 );
 
 function checkSeen({ dryRun, revision, basis }: VerbRequest): void {
   if (dryRun === true || revision !== undefined || basis !== undefined) return;
-  const message = 'say the revision that you saw, or the basis of a dry run';
-  throw new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
-    faults: [{ field: 'revision', message }],
+  throw invalidField('revision', 'say the revision that you saw, or the basis of a dry run');
+}
+
+function invalidField(field: string, message: string): ApiError {
+  return new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
+    faults: [{ field, message }],
   });
 }
 
@@ -78,14 +86,14 @@ async function plannerOf(
   session: Session,
   address: LimiterAddress,
   wish: VerbRequest,
-): Promise<Planner> {
+): Promise<{ planner: Planner; evidence?: VerbAnswer['evidence'] }> {
   const hold: HoldFor | undefined = wish.hold === true ? 'until-ended' : wish.forMs;
   const { holdBreaker } = wish;
   const breaker = holdBreaker === undefined ? {} : { holdBreaker };
   switch (verb) {
     case 'rollback': {
       const target = await rollbackTarget(session.redis, address, targetOf(wish));
-      return rollback(target, hold ?? DEFAULT_HOLD_MS);
+      return { planner: rollback(target, hold ?? DEFAULT_HOLD_MS) };
     }
     case 'pin': {
       const { rate, inFlight } = wish;
@@ -94,28 +102,38 @@ async function plannerOf(
         ...(inFlight === undefined ? {} : { inFlight }),
         ...breaker,
       };
-      return pin(wanted, hold ?? DEFAULT_HOLD_MS);
+      return { planner: pin(wanted, hold ?? DEFAULT_HOLD_MS) };
     }
     case 'freeze':
-      return freeze(hold ?? DEFAULT_HOLD_MS, breaker);
+      return { planner: freeze(hold ?? DEFAULT_HOLD_MS, breaker) };
     case 'trip':
-      return trip(hold);
+      return { planner: trip(hold) };
     case 'release':
-      return release();
+      return { planner: release() };
     case 'thaw':
-      return thaw();
+      return { planner: thaw() };
     case 'reset':
-      return reset();
+      return { planner: reset() };
+    case 'approve':
+      return { planner: approveNote(await readRecommendation(session.redis, address)) };
+    case 'promote':
+      return promotion(session, address, wish);
   }
+}
+
+async function promotion(session: Session, address: LimiterAddress, wish: VerbRequest) {
+  const { mode: to = 'file', anyway = false, reason } = wish;
+  if (anyway && reason === undefined) throw invalidField('reason', 'anyway needs a reason');
+  const { params, nowMs } = await readFacts(session.redis, address, { actor: '' });
+  const evidence = await readEvidence(session.redis, address, params, nowMs);
+  const planner = promote({ to, evidence, anyway });
+  return { planner, evidence: { ...evidence, text: evidenceText(evidence) } };
 }
 
 function targetOf(wish: VerbRequest): RollbackWish {
   const { to, toRevision, toEpoch, toMs } = wish;
   if ([to, toRevision, toMs].filter((one) => one !== undefined).length !== 1) {
-    const message = 'say one of to (last, good), toRevision and toMs';
-    throw new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
-      faults: [{ field: 'to', message }],
-    });
+    throw invalidField('to', 'say one of to (last, good), toRevision and toMs');
   }
   if (toRevision !== undefined) return { to: 'revision', revision: toRevision, epoch: toEpoch };
   if (toMs !== undefined) return { to: 'before', at: { atMs: toMs } };
@@ -143,7 +161,7 @@ function basisOf(plan: VerbPlan, { params }: Facts): string {
   return createHash('sha256').update(canonicalJson(stands)).digest('base64url');
 }
 
-function told(verb: Verb, limiter: string, outcome: VerbOutcome): VerbAnswer {
+function told(verb: Verb, limiter: string, outcome: VerbOutcome): Omit<VerbAnswer, 'evidence'> {
   if (outcome.status === 'nothing') {
     return {
       ...{ schema: 1, limiter, verb, status: 'nothing', epoch: null, revision: null },

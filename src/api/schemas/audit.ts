@@ -86,6 +86,8 @@ export const VERBS = [
   'thaw',
   'trip',
   'reset',
+  'approve',
+  'promote',
 ] as const satisfies readonly VerbAnswer['verb'][];
 
 export const DAY_MS = 86_400_000;
@@ -135,6 +137,12 @@ export const verbBodies = {
   thaw: z.strictObject(common),
   trip: z.strictObject({ ...common, ...timed }),
   reset: z.strictObject(common),
+  approve: z.strictObject(common),
+  promote: z.strictObject({
+    ...common,
+    mode: z.enum(['shadow', 'recommend', 'auto', 'file']).describe('file: what the policy says'),
+    anyway: z.boolean().optional().describe('though the evidence is not enough; needs a reason'),
+  }),
 } as const satisfies Record<VerbAnswer['verb'], z.ZodType<VerbRequest>>;
 
 export const verbAnswer = z.object({
@@ -150,6 +158,18 @@ export const verbAnswer = z.object({
   basis: known(text),
   sentence: text,
   notes: z.array(text),
+  evidence: known(
+    z.object({
+      sinceMs: ms,
+      hours: number,
+      fresh: known(number),
+      cuts: number,
+      trips: number,
+      admitted: number,
+      refused: number,
+      text,
+    }),
+  ),
 }) satisfies z.ZodType<VerbAnswer>;
 
 export const sessionAnswer = z.object({

@@ -27,6 +27,7 @@ const traffic = z.object({
   admittedPerSecond: number,
   deniedPerSecond: counts,
   wouldDenyPerSecond: counts,
+  inFlight: known(number),
   processes: number,
   reporting: number,
   inFlight: number.nullable(),

@@ -1,0 +1,68 @@
+/** What changes a limiter over HTTP: what a verb takes and answers, as types. Stage: api. */
+import type { EntryValues } from '../actuate/entry.js';
+import type { Evidence } from '../actuate/evidence.js';
+
+export type Verb =
+  | 'rollback'
+  | 'pin'
+  | 'release'
+  | 'freeze'
+  | 'thaw'
+  | 'trip'
+  | 'reset'
+  | 'approve'
+  | 'promote';
+
+/** `POST /limiters/{name}/{verb}`. */
+export interface VerbRequest {
+  /** What the caller saw: when it stands elsewhere by now, 409 and nothing is written. This or `basis`, but with `dryRun`. */
+  revision?: number;
+  /** Of that revision; default: today's. */
+  epoch?: number;
+  /** From the answer to a `dryRun`: done also at a newer revision, as long as what was shown to the person still holds. */
+  basis?: string;
+  /** Only say what would change. */
+  dryRun?: boolean;
+  /** For the audit log, 1 … 500 characters. */
+  reason?: string;
+  /** rollback, pin, freeze, trip: how long it holds, ms (default 1 h; trip: the policy's open time). */
+  forMs?: number;
+  /** The same: until a person ends it. */
+  hold?: boolean;
+  /** rollback, one of: what held before the last change; the last that proved good; a revision; what held at a time. */
+  to?: 'last' | 'good';
+  toRevision?: number;
+  toEpoch?: number;
+  toMs?: number;
+  /** pin. */
+  rate?: number;
+  inFlight?: number;
+  /** pin, freeze. */
+  holdBreaker?: boolean;
+  /** promote: `file` is what the policy says. */
+  mode?: 'shadow' | 'recommend' | 'auto' | 'file';
+  /** promote: up though the evidence is not enough; needs `reason`. */
+  anyway?: boolean;
+}
+
+/** What the CLI's verb says with `--json`. */
+export interface VerbAnswer {
+  schema: 1;
+  limiter: string;
+  verb: Verb;
+  /** `nothing`: there was nothing to do, and `sentence` says why. */
+  status: 'done' | 'dry_run' | 'nothing';
+  /** After it; with `dry_run` what the plan stands on; null with `nothing`. */
+  epoch: number | null;
+  revision: number | null;
+  before: EntryValues | null;
+  after: EntryValues | null;
+  hold: { untilMs: number | null } | null;
+  /** Of a `dry_run`: give it back to have this done, whatever the autopilot moves besides; else null. */
+  basis: string | null;
+  sentence: string;
+  /** What a person should know before they say yes. */
+  notes: string[];
+  /** Of `promote`: what was seen of the limiter since its policy was adopted; else null. */
+  evidence: (Evidence & { text: string }) | null;
+}
