@@ -28,6 +28,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['audit'], load: () => import('./audit.js') },
   { names: ['explain'], load: () => import('./explain.js') },
   { names: ['report'], load: () => import('./report.js') },
+  { names: ['debug'], load: () => import('./debug.js') },
   { names: ['rollback'], load: () => import('./rollback.js') },
   { names: ['pin', 'release'], load: () => import('./pin.js') },
   { names: ['freeze', 'thaw'], load: () => import('./freeze.js') },

@@ -1,5 +1,5 @@
 /** `flyball report`: what happened over a time, counted: changes, episodes, time at the bounds, trips, refusals, objectives. Stage: cli. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { EXIT } from '../errors.js';
 import { describeFault } from '../faults.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES } from '../redis/history-rows.js';
@@ -23,11 +23,10 @@ export function register(program: Command, io: CliIo): void {
     new Command('report')
       .description('What happened over a time, counted; of one limiter also what would be better.')
       .argument('[limiter]', 'default: all, as a table')
-      .option(
-        '--since <when>',
-        'a length of time back (24h) or an ISO time (default: 24h)',
-        parseSince,
-        { agoMs: DAY_MS },
+      .addOption(
+        new Option('--since <when>', 'a length of time back (2h) or an ISO time')
+          .argParser(parseSince)
+          .default({ agoMs: DAY_MS }, '24h'),
       )
       .addHelpText(
         'before',
