@@ -78,7 +78,7 @@ function footOf(model: TopModel, { columns, c, rows }: Page): string[] {
   }
   const most = Math.max(0, rows - 6);
   const lines = question.lines.slice(0, most).map((line) => cut(clean(line), columns));
-  return [...lines, c.bold(cut(`${question.label} ${clean(question.typed)}_`, columns))];
+  return [...lines, c.bold(cut(`${clean(question.label)} ${clean(question.typed)}_`, columns))];
 }
 
 const HELP = [

@@ -30,7 +30,6 @@ const traffic = z.object({
   inFlight: known(number),
   processes: number,
   reporting: number,
-  inFlight: number.nullable(),
 });
 
 const worst = z.object({
