@@ -8,6 +8,7 @@ import type { Planner } from '../../src/actuate/verbs/plan.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { MOVED } from '../support/fault-policies.js';
 import { alive, gone, type Member, type Rig } from '../support/fault-rig.js';
+import { killAt, MOMENTS, STEPS, type TurnStep } from '../support/fault-steps.js';
 
 export interface Fault {
   /** Shortest and longest time, ms. */
@@ -21,6 +22,8 @@ export interface Fault {
 }
 
 const nothing = async () => {};
+/** Under Sentinel processes find the server by themselves. */
+const byProxy = ({ redis }: Rig['options']) => redis !== 'sentinel';
 const pick = <T>(list: readonly T[], draw: number): T => list[Math.floor(draw * list.length)]!;
 
 /** The daemon that leads the limiter that moves; if nobody does, one of those that live. */
@@ -44,6 +47,7 @@ function lead(act: (rig: Rig, who: Member, forMs: number) => () => Promise<void>
 function cutOff(who: (rig: Rig) => readonly Member[]): Fault {
   return {
     ms: [300, 1500],
+    when: byProxy,
     async begin(rig, draw) {
       const cut = who(rig);
       for (const { proxy } of cut) {
@@ -100,7 +104,7 @@ async function killed(member: Member): Promise<void> {
 export const REDIS_FAULTS: Record<string, Fault> = {
   'redis killed': {
     ms: [200, 800],
-    when: ({ redis }) => redis !== 'pair',
+    when: ({ redis }) => redis === 'plain' || redis === 'kept',
     loses: ({ redis }) => redis === 'plain',
     async begin(rig) {
       await rig.master.kill();
@@ -109,6 +113,7 @@ export const REDIS_FAULTS: Record<string, Fault> = {
   },
   'redis frozen': {
     ms: [300, 1500],
+    when: byProxy,
     async begin(rig) {
       rig.master.pause();
       return async () => rig.master.resume();
@@ -133,6 +138,7 @@ export const REDIS_FAULTS: Record<string, Fault> = {
   },
   'redis slow by 50 ms': {
     ms: [500, 2000],
+    when: byProxy,
     async begin(rig) {
       const all = [...rig.daemons, ...rig.services];
       for (const { proxy } of all) proxy.delayMs = 25;
@@ -176,6 +182,20 @@ export const REDIS_FAULTS: Record<string, Fault> = {
       };
     },
   },
+  'master killed, Sentinel elects': {
+    ms: [1500, 2500],
+    when: ({ redis }) => redis === 'sentinel',
+    loses: () => true,
+    async begin(rig) {
+      const { master, sentinel } = rig;
+      if (sentinel === null) return nothing;
+      await master.kill();
+      return async () => {
+        rig.leadTo(await sentinel.failedOver(master));
+        await master.restart();
+      };
+    },
+  },
   'daemons cut off': cutOff((rig) => rig.daemons),
   'services cut off': cutOff((rig) => rig.services),
   'half of the services cut off': cutOff((rig) =>
@@ -190,6 +210,19 @@ export const OTHER_FAULTS: Record<string, Fault> = {
     async begin(rig, draw) {
       const who = await leader(rig, draw);
       await killed(who);
+      return async () => rig.startDaemon(who);
+    },
+  },
+  'leader killed in a turn': {
+    ms: [1500, 2500],
+    when: byProxy,
+    async begin(rig, draw, forMs) {
+      const who = await leader(rig, draw);
+      const steps = Object.keys(STEPS) as TurnStep[];
+      const step = pick(steps, draw);
+      const moment = pick(MOMENTS, (draw * steps.length) % 1);
+      // What does not come by itself within the time (a law with nothing to write) is killed in between.
+      if (!(await killAt(who, step, moment, forMs / 2))) await killed(who);
       return async () => rig.startDaemon(who);
     },
   },

@@ -18,8 +18,9 @@ import { countsOf } from './fault-decisions.js';
 export class NotRun extends Error {}
 
 const LOOK_MS = 50;
-/** How long a system may take to come back on a machine that is busy with other things. */
+/** How long a system may take to come back: its ticks and leases are as many times longer on a machine that is busy. */
 const BACK_MS = 30_000;
+const backMs = ({ options }: Rig) => BACK_MS * Math.min(4, options.pace ?? 1);
 const READY_MS = 120_000;
 export const pause = (ms: number) => new Promise((ok) => setTimeout(ok, ms));
 export const nowMs = () => performance.timeOrigin + performance.now();
@@ -46,8 +47,8 @@ export async function recordRun(
     const ready = await comeBack(rig, limiters, READY_MS);
     if (ready !== null) throw new NotRun(`not ready after ${READY_MS / 1000} s: ${ready}`);
     await act(faults, limiters);
-    const back = await comeBack(rig, limiters, BACK_MS);
-    if (back !== null) failures.push(`did not come back within ${BACK_MS / 1000} s: ${back}`);
+    const back = await comeBack(rig, limiters, backMs(rig));
+    if (back !== null) failures.push(`did not come back within ${backMs(rig) / 1000} s: ${back}`);
     await pause(300);
   } finally {
     watching = false;
@@ -77,7 +78,7 @@ export async function recordRun(
 
 /** What meets another fault (Redis is away) is tried again: each fault begins, and each ends. */
 export async function persist<T>(act: () => Promise<T>): Promise<T> {
-  const giveUpAt = nowMs() + BACK_MS;
+  const giveUpAt = nowMs() + 2 * BACK_MS;
   for (;;) {
     try {
       return await act();
@@ -98,7 +99,7 @@ export async function comeBack(
   for (;;) {
     const missing = await whatIsMissing(rig, limiters).catch((error) => `Redis: ${error.message}`);
     if (missing === null || nowMs() > giveUpAt) return missing;
-    await pause(100);
+    await pause(200);
   }
 }
 
@@ -113,11 +114,10 @@ async function whatIsMissing(rig: Rig, limiters: LimiterRecord[]): Promise<strin
     const led = rig.daemons.some((each) => alive(each) && String(each.child!.pid) === pid);
     if (!led) return `nobody leads ${name} (${leases.at(-1)?.owner ?? 'no lease'})`;
   }
-  const lines = rig.lines();
   for (const { name } of rig.services) {
-    const last = lines.findLast((line) => line.service === name && line.limiter === MOVED);
+    const last = rig.newest(name).findLast((line) => line.limiter === MOVED);
     const counts = last === undefined ? [] : countsOf(last);
-    const stale = last === undefined || nowMs() - last.atMs > 1_000;
+    const stale = last === undefined || nowMs() - last.atMs > 1_000 * (rig.options.pace ?? 1);
     if (stale || counts.length === 0) return `${name} decides nothing`;
     const other = counts.find(({ source }) => !['redis', 'cached', 'block'].includes(source));
     if (other) return `${name} decides by ${other.source}`;

@@ -32,7 +32,7 @@ export function drawSchedule(seed: number): Schedule {
   const random = seeded(seed);
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   const rig: RigOptions = {
-    redis: one(['plain', 'kept', 'pair']),
+    redis: one(['plain', 'kept', 'pair', 'sentinel']),
     daemons: one([2, 2, 3]),
     services: one([2, 3]),
     differ: random() < 0.2,

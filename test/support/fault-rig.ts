@@ -1,6 +1,15 @@
 /** Everything a fault schedule acts on, as real processes: Redis with or without a replica, daemons, services, proxies. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,12 +28,13 @@ import {
   writePolicies,
 } from './fault-policies.js';
 import type { Heard, ServiceLine } from './fault-record.js';
+import { startSentinel, type TestSentinel } from './redis-sentinel.js';
 import { startRedis, type TestRedis } from './redis-server.js';
 import { startProxy, type TcpProxy } from './tcp-proxy.js';
 
 export interface RigOptions extends Omit<PolicyChoices, 'page' | 'pace'> {
-  /** `plain` forgets all when it dies, `kept` nothing; `pair` has a replica. */
-  redis: 'plain' | 'kept' | 'pair';
+  /** `plain` forgets all when it dies, `kept` nothing; `pair` has a replica, `sentinel` that and three Sentinels. */
+  redis: 'plain' | 'kept' | 'pair' | 'sentinel';
   daemons: number;
   services: number;
   /** The last daemon has another policy for the limiter that moves. */
@@ -44,6 +54,8 @@ export interface Rig {
   readonly options: RigOptions;
   readonly daemons: readonly Member[];
   readonly services: readonly Member[];
+  /** Processes ask the Sentinels, and go past all proxies. */
+  readonly sentinel: TestSentinel | null;
   /** The server that takes writes, and the one that follows it. */
   master: TestRedis;
   replica: TestRedis | null;
@@ -62,6 +74,8 @@ export interface Rig {
   /** All proxies lead to this server, all connections are cut. */
   leadTo(server: TestRedis): void;
   lines(): ServiceLine[];
+  /** The end of one service's log. */
+  newest(service: string): ServiceLine[];
   /** What Redis answered the services, by their own clients. */
   heard(): Heard[];
   /** Daemons that ended though nobody killed them, and how. */
@@ -77,7 +91,9 @@ export const deadlineMs = DEADLINE_MS;
 export async function startRig(options: RigOptions): Promise<Rig> {
   const dir = mkdtempSync(join(tmpdir(), 'flyball-faults-'));
   const kept = ['--appendonly', 'yes', '--appendfsync', 'always'];
-  const master = await startRedis(options.redis === 'kept' ? kept : []);
+  const sentinel = options.redis === 'sentinel' ? await startSentinel() : null;
+  const master =
+    (await sentinel?.master()) ?? (await startRedis(options.redis === 'kept' ? kept : []));
   const replica =
     options.redis === 'pair'
       ? await startRedis(['--replicaof', '127.0.0.1', String(master.port)])
@@ -122,7 +138,8 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   // Whoever ends this process leaves nobody behind.
   const killAll = () => {
     for (const child of children) child.kill('SIGKILL');
-    for (const server of [master, replica]) if (server) endNow(server.pid);
+    for (const server of sentinel?.servers ?? [master, replica]) if (server) endNow(server.pid);
+    sentinel?.endNow();
   };
   process.once('exit', killAll);
   const { PATH, HOME } = process.env;
@@ -130,9 +147,10 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const lastLines = (file: string) => readFileSync(join(dir, file), 'utf8').slice(-600);
   const died: string[] = [];
   let closing = false;
+  const urlOf = ({ proxy }: Member) => sentinel?.url ?? `redis://127.0.0.1:${proxy.port}`;
   const rig: Rig = {
     died,
-    ...{ options, daemons, services, master, replica, page, allowed },
+    ...{ options, daemons, services, sentinel, master, replica, page, allowed },
     redis() {
       let client = clients.get(rig.master);
       if (client === undefined) {
@@ -153,7 +171,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
         {
           ...{ PATH, HOME },
           FLYBALL_NAME: member.name,
-          FLYBALL_REDIS_URL: `redis://127.0.0.1:${member.proxy.port}`,
+          FLYBALL_REDIS_URL: urlOf(member),
           FLYBALL_POLICIES: join(dir, member.name),
           FLYBALL_DATA_DIR: join(dir, 'data'),
           FLYBALL_TICK_MS: String(100 * pace),
@@ -178,7 +196,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       const numbers = ownOf(options.draw);
       const perSecond = options.perSecond * scaleOf(options.draw);
       const config = {
-        ...{ url: `redis://127.0.0.1:${member.proxy.port}`, name: member.name },
+        ...{ url: urlOf(member), name: member.name },
         ...{ log: join(dir, `${member.name}.jsonl`), wire: join(dir, `${member.name}.wire.jsonl`) },
         deadlineMs: DEADLINE_MS,
         limiters: [
@@ -207,6 +225,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       }
     },
     lines: () => services.flatMap(({ name }) => readLines<ServiceLine>(join(dir, `${name}.jsonl`))),
+    newest: (name) => readLines<ServiceLine>(join(dir, `${name}.jsonl`), 4_000),
     heard: () => services.flatMap(({ name }) => readLines<Heard>(join(dir, `${name}.wire.jsonl`))),
     async close() {
       closing = true;
@@ -218,7 +237,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       for (const { proxy } of [...daemons, ...services]) await proxy.close();
       pages.closeAllConnections();
       pages.close();
-      await master.stop();
+      await (sentinel ?? master).stop();
       await replica?.stop();
       process.off('exit', killAll);
       rmSync(dir, { recursive: true, force: true });
@@ -247,12 +266,19 @@ export function alive({ child }: Member): boolean {
   return child !== null && child.exitCode === null && child.signalCode === null;
 }
 
-function readLines<Line>(file: string): Line[] {
-  if (!existsSync(file)) return [];
-  // A process that was killed may have left half a line.
-  return readFileSync(file, 'utf8')
+/** Of `bytes`, only the end. */
+function readLines<Line>(path: string, bytes = Number.POSITIVE_INFINITY): Line[] {
+  if (!existsSync(path)) return [];
+  const file = openSync(path, 'r');
+  const { size } = fstatSync(file);
+  const buffer = Buffer.alloc(Math.min(size, bytes));
+  readSync(file, buffer, 0, buffer.length, size - buffer.length);
+  closeSync(file);
+  // A process that was killed may have left half a line, and the end may begin within one.
+  return buffer
+    .toString()
     .split('\n')
-    .filter((line) => line.endsWith('}'))
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
     .map((line) => JSON.parse(line) as Line);
 }
 
