@@ -2,16 +2,19 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { EXIT, formatFault } from '../errors.js';
 import { downstreamWarnings } from '../policy/downstream.js';
-import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
+import { type LoadedPolicy, loadPolicies, policyFiles } from '../policy/load.js';
 import { upstreamWarnings } from '../policy/upstream.js';
 import { checkLive, type LiveFinding, liveLines } from './check-live.js';
+import { checkTypes } from './check-types.js';
 import { policyPaths } from './doctor-policies.js';
+import { policyDeadlineMs } from './options.js';
 import type { CliIo } from './output.js';
 import { clean, number } from './text.js';
 
 interface CheckFlags {
-  deadline: number;
+  deadline?: number;
   live?: boolean;
+  types?: boolean;
 }
 
 export function register(program: Command, io: CliIo): void {
@@ -19,21 +22,24 @@ export function register(program: Command, io: CliIo): void {
     new Command('check')
       .description('Check policy files: every fault at once, with file, field and what is allowed.')
       .argument('[policies...]', 'files or folders (default: FLYBALL_POLICIES, else ./policies)')
-      .option('--deadline <ms>', 'time one file may take to load', wholeMs, 10_000)
+      .option('--deadline <ms>', 'time one file may take to load', wholeMs)
+      .option('--types', 'what TypeScript says too, where it is installed beside the policies')
       .option('--live', 'ask each source of the signals too, and say how to mend what is wrong')
       .addHelpText(
         'before',
-        'Examples:\n  flyball check\n  flyball check --live\n  flyball check policies/checkout.ts --json\n',
+        'Examples:\n  flyball check\n  flyball check --types\n  flyball check --live\n  flyball check policies/checkout.ts --json\n',
       )
       .addHelpText(
         'after',
         '\nExit codes: 0 all valid, 1 with --live a source gives no reading, 78 a fault in a policy.',
       )
-      .action(async (given: string[], flags: CheckFlags) => {
-        const paths = policyPaths(io, given);
-        const { loaded, faults } = await loadPolicies(paths.length > 0 ? paths : 'policies', {
-          deadlineMs: flags.deadline,
+      .action(async (named: string[], flags: CheckFlags) => {
+        const paths = policyPaths(io, named);
+        const given = paths.length > 0 ? paths : ['policies'];
+        const { loaded, faults } = await loadPolicies(given, {
+          deadlineMs: flags.deadline ?? policyDeadlineMs(io.env),
         });
+        if (flags.types) faults.push(...(await checkTypes(policyFiles(given).files)));
         if (faults.length > 0) io.exitCode = EXIT.badConfig;
         const policies = loaded.map(({ policy }) => policy);
         const warnings = [...downstreamWarnings(policies), ...upstreamWarnings(policies)];

@@ -1,5 +1,6 @@
 /** Arguments that several commands take, parsed strictly: numbers, revisions, durations; each error says what is allowed. Stage: cli. */
 import { InvalidArgumentError } from 'commander';
+import { FlyballError } from '../errors.js';
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const YEAR_MS = 365 * 86_400_000;
@@ -66,4 +67,16 @@ export function parseRevision(text: string): number {
     );
   }
   return Number(match[1]);
+}
+
+/** Time one policy file may take to load: the daemon's own setting. */
+export function policyDeadlineMs(env: NodeJS.ProcessEnv): number {
+  const text = env.FLYBALL_POLICY_DEADLINE_MS;
+  if (text === undefined) return 10_000;
+  const ms = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (ms >= 100 && ms <= 600_000) return ms;
+  throw new FlyballError(
+    'FLYBALL_E_CONFIG_INVALID',
+    `FLYBALL_POLICY_DEADLINE_MS is ${JSON.stringify(text)}, which is not a whole number, 100 … 600000.`,
+  );
 }

@@ -5,6 +5,7 @@ import { type LoadedPolicy, loadPolicies } from '../policy/load.js';
 import { type PlanView, planView } from '../view/plan.js';
 import { actorName } from './change.js';
 import { policyPaths } from './doctor-policies.js';
+import { policyDeadlineMs } from './options.js';
 import type { CliIo } from './output.js';
 import { savePlan } from './plan-file.js';
 import { planText } from './plan-text.js';
@@ -70,7 +71,9 @@ export function changesOf({ counts }: PlanView): number {
 /** All policies, or every fault of them. */
 export async function loadAll(io: CliIo, given: readonly string[]): Promise<LoadedPolicy[]> {
   const paths = policyPaths(io, given);
-  const { loaded, faults } = await loadPolicies(paths.length > 0 ? paths : 'policies');
+  const { loaded, faults } = await loadPolicies(paths.length > 0 ? paths : 'policies', {
+    deadlineMs: policyDeadlineMs(io.env),
+  });
   if (faults.length > 0) throw new PolicyError(faults);
   return loaded;
 }

@@ -87,7 +87,7 @@ function textOf(path: string): string | null {
 }
 
 /** Absolute paths of the policy files, each once; a folder gives its own files, not those of folders below. */
-function policyFiles(paths: readonly string[]): { files: string[]; faults: PolicyFault[] } {
+export function policyFiles(paths: readonly string[]): { files: string[]; faults: PolicyFault[] } {
   const files = new Set<string>();
   const faults: PolicyFault[] = [];
   for (const path of paths) {

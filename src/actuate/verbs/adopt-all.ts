@@ -32,9 +32,9 @@ export interface AdoptAllOptions {
   nowMs(): number;
 }
 
-/** Writers that move the revision between read and write are waited out; this bounds it. */
-const ATTEMPTS = 40;
-const PAUSE_MS = 25;
+/** It takes milliseconds and wins against any writer that pauses; this bounds the other races. */
+const CONTEND_MS = 15_000;
+const PAUSE_MS = 5;
 
 /** One limiter that cannot be adopted does not keep the others from it. */
 export async function adoptAll(
@@ -66,7 +66,8 @@ async function adoptStep(
     const told = movesSince(stood, params, redisMs);
     return told.length === 0 ? null : `it has moved since: ${told.join('; ')}`;
   };
-  for (let attempt = 1; ; attempt++) {
+  const giveUpAtMs = performance.now() + CONTEND_MS;
+  for (;;) {
     const outcome = await adopt(redis, loaded, {
       ...{ actor, why, prefix, moved, again: mends, leaseMs: 0, nowMs: nowMs() },
     });
@@ -74,7 +75,7 @@ async function adoptStep(
     const { reply } = outcome;
     const again =
       reply.status === 'refused' && ['revision', 'head', 'exists'].includes(reply.reason);
-    if (!again || attempt >= ATTEMPTS) return outcome;
+    if (!again || performance.now() > giveUpAtMs) return outcome;
     await setTimeout(PAUSE_MS);
   }
 }
