@@ -119,11 +119,7 @@ async function readDebugFacts(
     ask({ subject, cost: 0, priority: 'critical' }),
     ask({ subject, cost, priority }),
   ]);
-  const leftTotal = total?.remaining ?? null;
-  const leftBoth = both?.remaining ?? null;
-  const isExempt = both?.reason === 'exempt';
-  const taken =
-    answer ?? keptFromWriting(query, params, now.capacity, { leftTotal, leftBoth, isExempt });
+  const taken = answer ?? keptFromWriting(query, params, now.capacity, { total, both });
   const { processes = 0, reporting = 0 } = liveProcesses(shares, nowUs);
   const facts: Omit<DebugFacts, 'answer'> = {
     limiter: address.name,
@@ -135,38 +131,38 @@ async function readDebugFacts(
     crowd: most === undefined ? null : { live, most: Number(most), isLive: score !== null },
     keptMs: ttl < 0 ? null : ttl,
     underWay: { shares: processes, reporting },
-    ...{ leftTotal, leftBoth },
+    leftTotal: total?.remaining ?? null,
+    leftBoth: both?.remaining ?? null,
     ...(query.request && { route: await routeOf(session, query.request) }),
   };
   return { key, facts: { ...facts, answer: enforcedAnswer(taken, facts) } };
 }
 
 /**
- * A take writes when it is admitted. Under fair shares a denial may write too: then what is left decides, which is
- * told without the asker's priority.
+ * A take writes when it is admitted; a denial may too, under fair shares or where a bucket lies ahead of the clock.
+ * What is left tells them apart: whole tokens, so a part of a token is taken for left.
  */
 function keptFromWriting(
   { cost, priority }: DebugQuery,
   params: Params,
   capacity: number,
-  left: { leftTotal: number | null; leftBoth: number | null; isExempt: boolean },
+  { total, both }: { total: TakeAnswer | null; both: TakeAnswer | null },
 ): TakeAnswer {
-  const remaining = left.leftBoth ?? 0;
-  if (/(?:^| )fair=1/.test(params.subjectTerms) && !left.isExempt) {
-    const denied = { allowed: false, remaining, retryAfterMs: null };
-    const total = left.leftTotal ?? 0;
-    if (total < cost) return { ...denied, reason: 'rate' };
-    if (total < cost + reserveOf(params, priority) * capacity)
-      return { ...denied, reason: 'reserve' };
-    if (remaining < cost) return { ...denied, reason: 'fair_share' };
-  }
+  if (both !== null && !both.allowed) return both;
+  const remaining = both?.remaining ?? 0;
   const after = Math.max(0, Math.floor(remaining - cost));
-  return {
-    allowed: true,
-    reason: left.isExempt ? 'exempt' : 'ok',
-    remaining: after,
-    retryAfterMs: 0,
-  };
+  const reason = both?.reason ?? 'ok';
+  const admitted: TakeAnswer = { allowed: true, reason, remaining: after, retryAfterMs: 0 };
+  if (both === null || reason === 'exempt') return admitted;
+  const whole = Math.floor(cost);
+  const inTotal = total?.remaining ?? Number.POSITIVE_INFINITY;
+  const kept = reserveOf(params, priority) * capacity;
+  const denied = { allowed: false, remaining, retryAfterMs: null };
+  if (inTotal < whole) return { ...denied, reason: 'rate' };
+  if (inTotal < whole + Math.floor(kept)) return { ...denied, reason: 'reserve' };
+  if (remaining >= whole) return admitted;
+  const fair = /(?:^| )fair=1/.test(params.subjectTerms);
+  return { ...denied, reason: fair ? 'fair_share' : 'subject' };
 }
 
 function enforcedAnswer(taken: TakeAnswer, facts: Omit<DebugFacts, 'answer'>): DebugAnswer {
