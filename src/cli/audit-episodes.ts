@@ -111,7 +111,14 @@ export function timesText(episode: Pick<EpisodeView, 'fromMs' | 'toMs' | 'open'>
 }
 
 /** `r120–r160, 3,120 refused (rate 2,900, reserve 220), objective missed 5 min 10 s`. */
-function detailText({ lane, firstRevision, lastRevision, cut, openMs, cost }: EpisodeView): string {
+export function detailText({
+  lane,
+  firstRevision,
+  lastRevision,
+  cut,
+  openMs,
+  cost,
+}: EpisodeView): string {
   const revisions =
     firstRevision === lastRevision ? `r${firstRevision}` : `r${firstRevision}–r${lastRevision}`;
   const parts = lane === 'would_be' ? [] : [revisions];

@@ -13,7 +13,6 @@ export function reportLines(io: CliIo, view: ReportView): string[] {
   const { c } = io;
   const lines: string[] = [];
   const say = (label: string, text: string) => {
-    if (text === '') return;
     const [first = '', ...more] = wrap(text, Math.max(40, io.columns - LABEL - 2));
     lines.push(`  ${c.dim(label.padEnd(LABEL))}${first}`);
     for (const line of more) lines.push(`  ${' '.repeat(LABEL)}${line}`);
@@ -23,20 +22,29 @@ export function reportLines(io: CliIo, view: ReportView): string[] {
   lines.push(
     `${c.bold(clean(view.limiter))}  ${from} … ${to} (${span(view.atMs - view.sinceMs)})  mode ${view.mode}, breaker ${view.state}`,
   );
-  say('changes', changesText(view));
-  say('at the floor', timeText(view, view.atFloorMs));
-  say('at the ceiling', timeText(view, view.atCeilingMs));
-  say('breaker', breakerText(view));
-  say('refused', refusedText(view));
-  say('objective', objectiveText(view));
-  for (const each of view.ceilings) say('bound', ceilingText(each));
-  say('held back', view.held.map(heldText).join('; '));
-  say('would be', wouldBeText(view));
-  suggest(view, say);
+  for (const [label, text] of reportFacts(view)) say(label, text);
   if (view.episodes.length > 0) lines.push('');
   for (const episode of view.episodes) lines.push(episodeText(io, episode, false));
   if (view.more) lines.push(c.dim(`    … and others: flyball audit ${clean(view.limiter)}`));
   return lines;
+}
+
+/** What is told of a limiter, label by label; empty labels go on with the one before. */
+export function reportFacts(view: ReportView): [label: string, text: string][] {
+  return (
+    [
+      ['changes', changesText(view)],
+      ['at the floor', timeText(view, view.atFloorMs)],
+      ['at the ceiling', timeText(view, view.atCeilingMs)],
+      ['breaker', breakerText(view)],
+      ['refused', refusedText(view)],
+      ['objective', objectiveText(view)],
+      ...view.ceilings.map((each) => ['bound', ceilingText(each)]),
+      ['held back', view.held.map(heldText).join('; ')],
+      ['would be', wouldBeText(view)],
+      ...suggestedFacts(view),
+    ] as [string, string][]
+  ).filter(([, text]) => text !== '');
 }
 
 export function reportTable(io: CliIo, views: readonly ReportView[]): string {
@@ -126,18 +134,20 @@ function wouldBeText({ wouldBe, mode }: ReportView): string {
   return `${clean(wouldBe.state)}, rate ${number(wouldBe.rate)}/s${cap} (mode ${mode}: not applied)`;
 }
 
-function suggest(view: ReportView, say: (label: string, text: string) => void): void {
-  const { suggested, limiter } = view;
-  if (suggested === null) return;
+function suggestedFacts({ suggested, limiter }: ReportView): [string, string][] {
+  if (suggested === null) return [];
   if (suggested.status === 'refused') {
-    say('suggested', `nothing: ${clean(suggested.sentence)}`);
-    return;
+    return [['suggested', `nothing: ${clean(suggested.sentence)}`]];
   }
   const { rate, capacity, inFlightMax } = suggested;
-  say('suggested', suggestedText('rate', rate, '/s'));
-  if (capacity) say('', suggestedText('capacity', capacity, ' tokens'));
-  if (inFlightMax) say('', suggestedText('in-flight cap', inFlightMax, ''));
-  say('', `flyball tune ${clean(limiter)} shows their bands, and --apply puts them in force`);
+  return [
+    ['suggested', suggestedText('rate', rate, '/s')],
+    ...(capacity ? [['', suggestedText('capacity', capacity, ' tokens')] as [string, string]] : []),
+    ...(inFlightMax
+      ? [['', suggestedText('in-flight cap', inFlightMax, '')] as [string, string]]
+      : []),
+    ['', `flyball tune ${clean(limiter)} shows their bands, and --apply puts them in force`],
+  ];
 }
 
 function suggestedText(what: string, of: SuggestedNumber, unit: string): string {

@@ -1,19 +1,22 @@
 /** `flyball report`: what happened over a time, counted: changes, episodes, time at the bounds, trips, refusals, objectives. Stage: cli. */
+import { writeFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import { EXIT } from '../errors.js';
+import { EXIT, FlyballError } from '../errors.js';
 import { describeFault } from '../faults.js';
-import { HISTORY_MINUTE_MS, HISTORY_MINUTES } from '../redis/history-rows.js';
-import type { LimiterAddress } from '../redis/keys.js';
+import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistory } from '../redis/history-rows.js';
+import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { redisNowMs } from '../view/episodes.js';
 import { type ReportView, readReport } from '../view/report.js';
 import { parseSince } from './options.js';
 import type { CliIo } from './output.js';
+import { reportPage } from './report-page.js';
 import { reportLines, reportTable } from './report-text.js';
 import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
 import { clean, localTime } from './text.js';
 
 interface ReportFlags {
   since: ReturnType<typeof parseSince>;
+  html?: string;
 }
 
 const DAY_MS = 86_400_000;
@@ -28,6 +31,7 @@ export function register(program: Command, io: CliIo): void {
           .argParser(parseSince)
           .default({ agoMs: DAY_MS }, '24h'),
       )
+      .option('--html <file>', 'write it as a page with plots, to send to others')
       .addHelpText(
         'before',
         `Examples:
@@ -35,6 +39,7 @@ export function register(program: Command, io: CliIo): void {
   flyball report checkout               one limiter, with its episodes
   flyball report checkout --since 7d
   flyball report --since 2026-05-04T00:00:00Z --json
+  flyball report checkout --since 2h --html incident.html
 `,
       )
       .action(async (limiter: string | undefined, flags: ReportFlags) => {
@@ -47,7 +52,7 @@ async function report(
   io: CliIo,
   session: Session,
   limiter: string | undefined,
-  { since }: ReportFlags,
+  { since, html }: ReportFlags,
 ): Promise<void> {
   const addresses =
     limiter === undefined ? await listLimiters(session) : [await findLimiter(session, limiter)];
@@ -55,10 +60,15 @@ async function report(
   const sinceMs = 'atMs' in since ? since.atMs : atMs - since.agoMs;
   const suggest = limiter !== undefined;
   const reports = await readReports(io, session, addresses, { sinceMs, suggest });
+  if (html !== undefined) {
+    await writePage(session, html, { sinceMs, atMs, addresses, reports });
+    io.say(`Wrote ${clean(html)}.`);
+  }
   if (io.flags.json) {
     io.json({ sinceMs, atMs, limiters: reports });
     return;
   }
+  if (html !== undefined) return;
   if (atMs - sinceMs > HISTORY_MINUTES * HISTORY_MINUTE_MS) {
     io.say(io.ce.dim('Counts of requests are kept for 8 days: they are of those.'));
   }
@@ -71,6 +81,29 @@ async function report(
     io.say(io.ce.dim(`One of them in full: flyball report ${clean(first!.limiter)}.`));
   } else if (addresses.length === 0) {
     io.say('No limiter is known here: `flyball run` adopts policies and registers them.');
+  }
+}
+
+async function writePage(
+  session: Session,
+  file: string,
+  of: { sinceMs: number; atMs: number; addresses: LimiterAddress[]; reports: ReportView[] },
+): Promise<void> {
+  const { sinceMs, atMs, addresses, reports } = of;
+  const limiters = await Promise.all(
+    reports.map(async (view) => {
+      const address = addresses.find(({ name }) => name === view.limiter)!;
+      return { view, rows: await readHistory(session.redis, limiterKeys(address), sinceMs, atMs) };
+    }),
+  );
+  const page = reportPage({ sinceMs, atMs, redis: session.url, limiters });
+  try {
+    writeFileSync(file, page);
+  } catch (error) {
+    throw new FlyballError(
+      'FLYBALL_E_CLI_USAGE',
+      `--html ${file} cannot be written: ${(error as Error).message}. Name a file in a folder that is there.`,
+    );
   }
 }
 

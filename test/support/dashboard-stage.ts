@@ -16,6 +16,9 @@ export const HOSTILE = {
   long: `tenant:${'long-'.repeat(60)}`,
 };
 
+/** A crowded machine may take so long to start a process. */
+const PATIENCE_MS = 120_000;
+
 const LOADS = [
   {
     name: 'checkout',
@@ -93,14 +96,23 @@ export async function dashboardStage(): Promise<DashboardStage> {
   const gateway = await startBadGateway('http://127.0.0.1:9');
   const startDaemon = async () => {
     daemon = setup.start({ FLYBALL_DATA_DIR: data, FLYBALL_NAME: 'east' });
-    gateway.target = await daemon.http();
+    const line = await until(
+      'the address of the daemon',
+      () => daemon.lines.find(({ event }) => event === 'http'),
+      PATIENCE_MS,
+    );
+    gateway.target = line.address as string;
   };
   await startDaemon();
   const token = readFileSync(join(data, 'token'), 'utf8').trim();
-  await until('four limiters that are led', async () => {
-    const leads = daemon.lines.filter(({ event }) => event === 'lease_taken');
-    return leads.length >= LOADS.length;
-  });
+  await until(
+    'four limiters that are led',
+    async () => {
+      const leads = daemon.lines.filter(({ event }) => event === 'lease_taken');
+      return leads.length >= LOADS.length;
+    },
+    PATIENCE_MS,
+  );
   load = fork(fileURLToPath(new URL('dashboard-load.mjs', import.meta.url)), [
     server.url,
     JSON.stringify(LOADS),
@@ -124,7 +136,7 @@ export async function dashboardStage(): Promise<DashboardStage> {
         colorScheme: theme,
         reducedMotion: 'reduce',
       });
-      context.setDefaultTimeout(20_000);
+      context.setDefaultTimeout(30_000);
       const page = await context.newPage();
       const faults: string[] = [];
       page.on('console', (message) => {

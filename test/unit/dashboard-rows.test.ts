@@ -35,7 +35,7 @@ function viewOf(part: Partial<StatusView> & { limiter?: string } = {}): StatusVi
     bounds: { rate: [20, 400], capacity: [20, 400], inFlight: [2, 64] },
     binds: 'nothing',
     traffic: {
-      ...{ seen: true, offeredPerSecond: 50, admittedPerSecond: 50 },
+      ...{ seen: true, offeredPerSecond: 50, admittedPerSecond: 50, inFlight: 2 },
       ...{ deniedPerSecond: {}, wouldDenyPerSecond: {}, processes: 1, reporting: 1 },
     },
     worst: null,

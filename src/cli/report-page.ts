@@ -1,0 +1,203 @@
+/** The page of a report: one HTML file that asks for nothing else, to send to others; plots of each limiter's minutes. Stage: cli. */
+import { escaped } from '../markup.js';
+import { HISTORY_MINUTE_MS, type HistoryRow } from '../redis/history-rows.js';
+import { PAGE_STYLE } from '../sim/page-style.js';
+import { type Axis, HEIGHT, type Plot, plotted, WIDTH } from '../sim/plot.js';
+import type { EpisodeView } from '../view/episodes.js';
+import type { ReportView } from '../view/report-types.js';
+import { detailText, timesText } from './audit-episodes.js';
+import { reportFacts } from './report-text.js';
+import { clean, localTime, span } from './text.js';
+
+export interface ReportPageInput {
+  sinceMs: number;
+  atMs: number;
+  /** Without its password. */
+  redis: string;
+  limiters: readonly { view: ReportView; rows: readonly HistoryRow[] }[];
+}
+
+/** Minutes along a plot at most: of a longer time several make one point. */
+const POINTS = 720;
+
+const STYLE = `${PAGE_STYLE}
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.25rem; margin: .75rem 0; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+li { overflow-wrap: anywhere; } li .note { display: block; } .would { color: var(--soft); font-style: italic; }
+nav { font-size: .9rem; } nav a { margin-right: 1em; }
+@media (max-width: 36rem) { dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; } }
+@media print { body { margin: 0; max-width: none; font-size: 11pt; } section { break-before: page; }
+  figure, li { break-inside: avoid; } nav { display: none; } details > * { display: block; } }
+`;
+
+export function reportPage({ sinceMs, atMs, redis, limiters }: ReportPageInput): string {
+  const names = limiters.map(({ view }) => view.limiter);
+  const of = names.length === 1 ? names[0]! : `${names.length} limiters`;
+  const times = `${minute(sinceMs)} … ${minute(atMs)}`;
+  const sections = limiters.map((one) => section(one.view, one.rows, sinceMs, atMs));
+  const links = names.map((name, i) => `<a href="#l${i}">${text(name)}</a>`).join(' ');
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="content-security-policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Report of ${escaped(clean(of))}, ${escaped(times)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>Report of ${text(of)}</h1>
+<p>${escaped(times)} (${span(atMs - sinceMs)}), times of ${escaped(zone())}; in UTC ${escaped(utc(sinceMs))} … ${escaped(utc(atMs))}.
+<span class="note">Redis at ${text(redis)}.</span></p>
+${names.length > 1 ? `<nav>${links}</nav>` : ''}
+${sections.map((html, i) => `<section id="l${i}">\n${html}\n</section>`).join('\n')}
+</body>
+</html>
+`;
+}
+
+function section(
+  view: ReportView,
+  rows: readonly HistoryRow[],
+  sinceMs: number,
+  atMs: number,
+): string {
+  const facts = reportFacts(view).map(
+    ([label, said]) => `<dt>${escaped(label)}</dt><dd>${escaped(said)}</dd>`,
+  );
+  const plots = rows.length === 0 ? [] : plotsOf(view, rows, sinceMs, atMs);
+  const axis = axisOf(sinceMs, atMs, plots[0]?.lines[0]?.values.length ?? 1);
+  const drawn = plots.map((plot) => {
+    const keys = plot.lines.map(
+      ({ title, style }) => `<span class="key ${escaped(style)}">${escaped(title)}</span>`,
+    );
+    const label = escaped(`${plot.title}, ${plot.unit}`);
+    return `<figure><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
+${plotted(plot, axis)}
+</svg><figcaption>${keys.join(' ')}</figcaption></figure>`;
+  });
+  const none =
+    '<p class="note">There are no minute roll-ups of that time, so nothing is drawn.</p>';
+  return `<h2>${text(view.limiter)}</h2>
+<p class="note">Mode ${escaped(view.mode)}, breaker ${escaped(view.state)} at the end.</p>
+<dl>${facts.join('')}</dl>
+${drawn.length > 0 ? drawn.join('\n') : none}
+${episodes(view)}`;
+}
+
+function episodes({ episodes: told, more, limiter }: ReportView): string {
+  if (told.length === 0) return '<p class="note">Nothing was changed.</p>';
+  const rest = more
+    ? `<p class="note">and others: <code>flyball audit ${text(limiter)}</code></p>`
+    : '';
+  return `<h3>What happened, newest first</h3>\n<ol>${told.map(item).join('\n')}</ol>${rest}`;
+}
+
+function item(episode: EpisodeView): string {
+  const below = detailText(episode);
+  const note = below === '' ? '' : `<span class="note">${text(below)}</span>`;
+  const lane = episode.lane === 'would_be' ? '<span class="would">recommended only</span> ' : '';
+  const times = `<time datetime="${escaped(episode.from ?? '')}" title="${escaped(utc(episode.fromMs))} UTC">${escaped(timesText(episode))}</time>`;
+  return `<li>${times} ${lane}${text(episode.sentence)}${note}</li>`;
+}
+
+/** Demand against the rate, the cap against what was under way, response times, what was refused. */
+function plotsOf(
+  view: ReportView,
+  rows: readonly HistoryRow[],
+  sinceMs: number,
+  atMs: number,
+): Plot[] {
+  const steps = stepsOf(rows, sinceMs, atMs);
+  const of = (value: (row: HistoryRow) => number | null) =>
+    steps.map((step) => mean(step.map(value).filter((one) => one !== null)));
+  const perSecond = (count: (row: HistoryRow) => number) => of((row) => count(row) / 60);
+  const refused = (row: HistoryRow) => Object.values(row.denied).reduce((sum, n) => sum + n, 0);
+  const shaded = steps.flatMap((step, i): (readonly [number, number])[] =>
+    step.some(({ notClosedS }) => notClosedS > 0) ? [[i, i + 1]] : [],
+  );
+  const marks = view.episodes
+    .filter(({ lane, moved }) => lane === 'in_force' && moved)
+    .map(({ fromMs }) => (steps.length * (fromMs - sinceMs)) / Math.max(1, atMs - sinceMs))
+    .filter((at) => at >= 0 && at <= steps.length);
+  const common = { shaded, marks };
+  return [
+    {
+      ...common,
+      title: 'Demand and rate',
+      unit: 'requests a second; shaded: breaker not closed; dotted: an episode begins',
+      lines: [
+        { title: 'offered', style: 'offered', values: perSecond((row) => row.offered) },
+        { title: 'admitted', style: 'admitted', values: perSecond((row) => row.admitted) },
+        { title: 'rate', style: 'own', values: of((row) => row.rate) },
+      ],
+    },
+    {
+      ...common,
+      title: 'In flight and cap',
+      unit: 'requests',
+      lines: [
+        { title: 'in flight', style: 'admitted', values: of((row) => row.inFlight) },
+        { title: 'cap', style: 'best', values: of((row) => row.inFlightMax || null) },
+      ],
+    },
+    {
+      ...common,
+      title: 'Response time',
+      unit: 'ms',
+      lines: [
+        { title: 'p95', style: 'own', values: of((row) => row.p95Ms) },
+        { title: 'p99', style: 'none', values: of((row) => row.p99Ms) },
+      ],
+    },
+    {
+      ...common,
+      title: 'Refused',
+      unit: 'requests a second',
+      lines: [{ title: 'refused', style: 'none', values: perSecond(refused) }],
+    },
+  ];
+}
+
+/** The rows of each step of the axis, so that minutes without traffic are gaps. */
+function stepsOf(rows: readonly HistoryRow[], sinceMs: number, atMs: number): HistoryRow[][] {
+  const first = Math.floor(sinceMs / HISTORY_MINUTE_MS);
+  const minutes = Math.max(1, Math.floor(atMs / HISTORY_MINUTE_MS) - first + 1);
+  const each = Math.ceil(minutes / POINTS);
+  const steps: HistoryRow[][] = Array.from({ length: Math.ceil(minutes / each) }, () => []);
+  for (const row of rows) steps[Math.floor((row.minute - first) / each)]?.push(row);
+  return steps;
+}
+
+function axisOf(sinceMs: number, atMs: number, to: number): Axis {
+  const count = 6;
+  const ticks = Array.from({ length: count }, (_, i) => {
+    const part = i / count;
+    const ms = sinceMs + part * (atMs - sinceMs);
+    const label = atMs - sinceMs > 172_800_000 ? minute(ms).slice(5) : minute(ms).slice(11);
+    return [part * to, label] as const;
+  });
+  return { to, ticks };
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, n) => sum + n, 0) / values.length;
+}
+
+/** Of others: control characters shown, markup inert, its direction its own. */
+function text(outside: string): string {
+  return `<bdi>${escaped(clean(outside))}</bdi>`;
+}
+
+function minute(ms: number): string {
+  return localTime(ms).slice(0, 16);
+}
+
+function utc(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+function zone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
