@@ -95,7 +95,12 @@ export async function dashboardStage(): Promise<DashboardStage> {
   let browser: Browser | undefined;
   const gateway = await startBadGateway('http://127.0.0.1:9');
   const startDaemon = async () => {
-    daemon = setup.start({ FLYBALL_DATA_DIR: data, FLYBALL_NAME: 'east' });
+    daemon = setup.start({
+      FLYBALL_DATA_DIR: data,
+      FLYBALL_NAME: 'east',
+      FLYBALL_TICK_MS: '1000',
+      FLYBALL_LEASE_MS: '3000',
+    });
     const line = await until(
       'the address of the daemon',
       () => daemon.lines.find(({ event }) => event === 'http'),

@@ -96,7 +96,7 @@ function optionsOf(of: { current: PlotProps }, width: number): uPlot.Options {
       y: { range: () => [0, ceilingOf(of.current.lines.map((line) => line.values))] },
     },
     axes: [
-      { ...axis, size: 26, space: 70, values: (_u, splits) => splits.map(clock) },
+      { ...axis, size: 26, space: 70, values: clocks },
       {
         ...axis,
         size: AXIS_PX,
@@ -127,10 +127,20 @@ function optionsOf(of: { current: PlotProps }, width: number): uPlot.Options {
   };
 }
 
-function clock(seconds: number): string {
-  const d = new Date(seconds * 1000);
+/** With seconds where minutes would repeat. */
+function clocks(
+  _u: uPlot,
+  splits: number[],
+  _axis: number,
+  _space: number,
+  step: number,
+): string[] {
   const two = (n: number) => String(n).padStart(2, '0');
-  return `${two(d.getHours())}:${two(d.getMinutes())}`;
+  return splits.map((seconds) => {
+    const d = new Date(seconds * 1000);
+    const minutes = `${two(d.getHours())}:${two(d.getMinutes())}`;
+    return step < 60 ? `${minutes}:${two(d.getSeconds())}` : minutes;
+  });
 }
 
 /** Behind the lines: the bounds, and the times in which the breaker was not closed. */

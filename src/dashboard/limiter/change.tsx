@@ -42,7 +42,11 @@ export function Change({ limiter, change, rollbackTo, onRollback }: ChangeProps)
             </p>
             <div class="preview">
               {answer.entry.after !== null ? (
-                <ValuesTable before={answer.entry.before} after={answer.entry.after} />
+                <ValuesTable
+                  before={answer.entry.before}
+                  after={answer.entry.after}
+                  heads={['before', 'after']}
+                />
               ) : (
                 <p class="soft">It moved no number.</p>
               )}

@@ -107,7 +107,8 @@ function ThemeButton() {
     setTheme(next);
   };
   return (
-    <button type="button" class="plain" onClick={turn} aria-label={`Colours: ${theme}; change`}>
+    <button type="button" class="plain" onClick={turn}>
+      <span class="unseen">Colours: </span>
       {theme === 'system' ? 'auto' : theme}
     </button>
   );

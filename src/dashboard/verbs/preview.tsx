@@ -14,14 +14,20 @@ const ROWS: readonly [string, (values: EntryValues) => string][] = [
   ['Cap', (values) => (values.inFlightMax ? number(values.inFlightMax) : 'none')],
 ];
 
-export function ValuesTable({ before, after }: { before: EntryValues | null; after: EntryValues }) {
+interface ValuesTableProps {
+  before: EntryValues | null;
+  after: EntryValues;
+  heads?: readonly [string, string];
+}
+
+export function ValuesTable({ before, after, heads = ['now', 'then'] }: ValuesTableProps) {
   return (
     <table>
       <thead>
         <tr>
           <td />
-          <th scope="col">{before === null ? '' : 'now'}</th>
-          <th scope="col">then</th>
+          <th scope="col">{before === null ? '' : heads[0]}</th>
+          <th scope="col">{heads[1]}</th>
         </tr>
       </thead>
       <tbody>
