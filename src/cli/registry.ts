@@ -42,6 +42,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['notify'], load: () => import('./notify.js') },
   { names: ['token'], load: () => import('./token.js') },
   { names: ['doctor'], load: () => import('./doctor.js') },
+  { names: ['completion', '__complete'], load: () => import('./completion.js') },
 ];
 
 /** Global options that take a value: the word after them is no command. */
@@ -53,11 +54,14 @@ export function commandOf(argv: readonly string[]): string | undefined {
   return FILES.flatMap((file) => file.names).find((name) => name === word);
 }
 
-/** The file that the command line names; all of them for help, a typing error, or no command at all. */
+/** They look at the whole program. */
+const OF_ALL: readonly (string | undefined)[] = ['completion'];
+
+/** The file that the command line names; all of them for help, a typing error, completion, or no command at all. */
 export async function registersFor(argv: readonly string[]): Promise<Register[]> {
   const command = commandOf(argv);
   const named = FILES.filter((file) => command !== undefined && file.names.includes(command));
-  const files = named.length > 0 ? named : FILES;
+  const files = named.length > 0 && !OF_ALL.includes(command) ? named : FILES;
   const loaded = await Promise.all(files.map((file) => file.load()));
   return loaded.map((file) => file.register);
 }

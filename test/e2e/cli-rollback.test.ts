@@ -198,7 +198,7 @@ describe('many at once', () => {
       '"limiter": "orders"',
     );
     const none = await run('rollback --policy cccccc --last --yes');
-    expect(none.code).toBe(1);
+    expect(none.code).toBe(64);
     expect(none.stderr).toContain('no limiter in Redis at');
   });
 });

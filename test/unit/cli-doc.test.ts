@@ -43,6 +43,8 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'functions',
     'notify',
     'doctor',
+    'completion',
+    '__complete',
   ]);
   for (const command of program.commands) {
     expect(doc, command.name()).toMatch(new RegExp(`\`(flyball )?${command.name()}\\b`));
