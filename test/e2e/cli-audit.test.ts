@@ -1,6 +1,8 @@
 /** `flyball audit` and `explain` on a real Redis with every daemon dead. */
 import { describe, expect, test } from 'vitest';
-import { keys, readingRig } from '../support/reading-rig.js';
+import { cli } from '../support/cli-run.js';
+import { type Step, storeLog, THREE } from '../support/episode-entries.js';
+import { checkout, keys, readingRig } from '../support/reading-rig.js';
 
 const rig = readingRig();
 const parse = (text: string) => JSON.parse(text);
@@ -22,9 +24,9 @@ describe('audit and explain', () => {
         { revision: 2, reason: 'pin', hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
       ],
     });
-    expect(parse((await rig.run('audit checkout --entries --json --since 1h')).stdout).entries).toHaveLength(
-      3,
-    );
+    expect(
+      parse((await rig.run('audit checkout --entries --json --since 1h')).stdout).entries,
+    ).toHaveLength(3);
     expect(
       parse((await rig.run('audit checkout --entries --json --since 2090-01-01')).stdout).entries,
     ).toEqual([]);
@@ -93,5 +95,110 @@ describe('audit and explain', () => {
       code: 1,
       stderr: expect.stringMatching(/AUDIT_NO_REVISION/),
     });
+  });
+});
+
+const log = (steps: Step[], agoS: number, limiter = checkout) =>
+  storeLog(rig.redis, limiter, steps, agoS);
+
+describe('entries', () => {
+  const revisions = async (flags: string) =>
+    parse((await rig.run(`audit checkout --json ${flags}`)).stdout).entries.map(
+      (each: { revision: number }) => each.revision,
+    );
+
+  test('by who, why and what kind', async () => {
+    await log([...THREE, { s: 7230, note: null, reason: 'write_refused' }], 60);
+    expect(await revisions('--actor person')).toEqual([124]);
+    expect(await revisions('--actor ALICE')).toEqual([124]);
+    expect(await revisions('--actor autopilot --kind change')).toEqual([123, 122, 121, 120]);
+    expect(await revisions('--kind note')).toEqual([124]);
+    expect(await revisions('--reason law_cut,breaker_trip')).toEqual([122, 120]);
+    expect(await revisions('--entries --limit 2')).toEqual([124, 124]);
+    const none = await rig.run('audit checkout --reason law_cuts');
+    expect(none).toMatchObject({ code: 0, stdout: '' });
+    expect(none.stderr).toContain(
+      'checkout has no entries that match. Did you mean --reason law_cut?',
+    );
+  });
+
+  test('--diff: each field before and after, with its unit', async () => {
+    const before = { rate: 100, inFlightMax: 0, reserve: { default: 0, sheddable: 0.2 } };
+    await log([{ s: 0, to: before, sentence: 'cut.' }], 60);
+    const shown = (await rig.run('audit checkout --diff')).stdout;
+    expect(shown).toContain('       rate                   400/s → 100/s  (−75 %)');
+    expect(shown).toContain('       in-flight cap          44 requests → none');
+    expect(shown).toContain('       reserve from sheddable 0 % → 20 %');
+    const [entry] = parse((await rig.run('audit checkout --diff --json')).stdout).entries;
+    expect(entry.diff).toEqual([
+      { field: 'rate', unit: 'per_second', before: 400, after: 100 },
+      { field: 'inFlightMax', unit: 'requests', before: 44, after: 0 },
+      { field: 'reserveSheddable', unit: 'share', before: 0, after: 0.2 },
+    ]);
+  });
+
+  test('--csv: all of them, a line each, in CRLF; no cell is a formula', async () => {
+    const evil = '=HYPERLINK("http://x","y")';
+    await log(
+      [
+        ...THREE,
+        { s: 7260, by: evil, reason: 'pin', to: { rate: 5 }, sentence: 'a, "b"\n\u202ec' },
+      ],
+      60,
+    );
+    const { stdout, code } = await rig.run('audit checkout --csv');
+    expect(code).toBe(0);
+    const lines = stdout.split('\r\n');
+    expect(lines.at(-1)).toBe('');
+    expect(lines).toHaveLength(8);
+    expect(lines[0]).toMatch(
+      /^time,limiter,kind,epoch,revision,actor_kind,actor,reason,mode_before,/,
+    );
+    expect(lines[1]).toContain(
+      `,"'=HYPERLINK(""http://x"",""y"")",pin,auto,auto,closed,closed,100,5,`,
+    );
+    expect(lines[1]).toContain('"a, ""b""\\n\\u202ec"');
+    expect(lines[2]).toContain(',person,alice@db (unverified),pin,');
+    expect((await rig.run('audit checkout --csv --limit 2')).stdout.split('\r\n')).toHaveLength(4);
+    expect((await rig.run('audit checkout --episode 122 --csv')).stdout.split('\r\n')).toHaveLength(
+      4,
+    );
+  });
+
+  test('flags that contradict each other, and values that are none', async () => {
+    for (const [args, said] of [
+      ['audit checkout --csv --json', '--csv and --json are two forms. Take one of them.'],
+      ['audit --episode 3', '--episode is of one limiter, and none is named.'],
+      ['audit checkout --episode x', '"x" is no episode. Write a revision in it (120)'],
+      [
+        'audit checkout --episode 3 --since 2h',
+        '--episode shows all of one episode, so --since has no place.',
+      ],
+      [
+        'audit checkout --follow --until 2h',
+        '--follow waits for what comes, so --until has no place.',
+      ],
+      ['audit checkout --kind foo', 'Allowed choices are change, note.'],
+      ['audit checkout --reason Law-Cut', '"Law-Cut" is no list of reason codes.'],
+      ['audit checkout --since yesterday', '"yesterday" is no time.'],
+      ['audit checkout --before x', 'before is "x", and no place in the log.'],
+      ['audit chekout', 'Did you mean checkout?'],
+    ] as const) {
+      const shown = await rig.run(args);
+      expect(shown, args).toMatchObject({
+        code: 64,
+        stdout: args.includes('--json') ? expect.any(String) : '',
+      });
+      expect(shown.stderr, args).toContain(said);
+    }
+  });
+
+  test('with every daemon dead and no log, it says so', async () => {
+    await rig.redis.del(keys.audit);
+    expect((await rig.run('audit checkout')).stderr).toContain(
+      'checkout has not changed: the log is empty.',
+    );
+    await rig.redis.flushall();
+    expect(await cli(['audit'], { env: rig.env })).toMatchObject({ code: 0, stdout: '' });
   });
 });

@@ -1,9 +1,11 @@
 /** Audit entries for tests of episodes: a limiter at 400/s and a cap of 44, moved step by step. */
 
+import type { Redis } from 'ioredis';
 import type { EntryBody, EntryValues } from '../../src/actuate/entry.js';
 import { sealEntry } from '../../src/actuate/entry.js';
 import type { EpisodeEntry } from '../../src/audit/episodes.js';
 import { GENESIS_HASH } from '../../src/redis/calls.js';
+import { type LimiterAddress, limiterKeys } from '../../src/redis/keys.js';
 
 /** 2026-05-04 02:14:00 UTC. */
 export const AT = Date.UTC(2026, 4, 4, 2, 14);
@@ -81,3 +83,43 @@ export function streamRows(
     return [id, fields];
   });
 }
+
+/** In place of a limiter's log: these steps, the last of them `agoS` seconds ago. */
+export async function storeLog(
+  redis: Redis,
+  limiter: LimiterAddress,
+  steps: readonly Step[],
+  agoS: number,
+): Promise<void> {
+  const { audit } = limiterKeys(limiter);
+  const nowS = Number((await redis.time())[0]);
+  const shiftMs = (nowS - agoS) * 1000 - (AT + steps.at(-1)!.s * 1000);
+  const moved = entriesOf(steps).map((entry) => ({
+    ...entry,
+    id: `${Number.parseInt(entry.id, 10) + shiftMs}-${entry.id.split('-')[1]}`,
+    body: { ...entry.body, atMs: entry.body.atMs + shiftMs },
+  }));
+  const pipeline = redis.pipeline().del(audit);
+  for (const [id, fields] of streamRows(limiter.name, moved)) pipeline.xadd(audit, id, ...fields);
+  await pipeline.exec();
+}
+
+/** Three episodes an hour apart, the last of them a person's. */
+export const THREE: Step[] = [
+  { s: 0, to: { rate: 200 }, sentence: 'p99 612 ms is 1.22 × the 500 ms setpoint; cut.' },
+  { s: 30, to: { rate: 390 }, reason: 'law_raise' },
+  {
+    s: 3600,
+    to: { state: 'open' },
+    reason: 'breaker_trip',
+    sentence: 'failures prove 33 %; open.',
+  },
+  { s: 3630, to: { state: 'closed' }, reason: 'breaker_closed' },
+  {
+    s: 7200,
+    by: 'alice@db (unverified)',
+    reason: 'pin',
+    to: { rate: 100 },
+    detail: { why: 'sale' },
+  },
+];
