@@ -64,7 +64,7 @@ export function describeFault(error: unknown): Fault {
 }
 
 const BAD_CONFIG =
-  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE|REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING))$/;
+  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE|AUDIT_(FOLDER|KEY|POSTGRES)|REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING))$/;
 
 export function exitFor(code: string): number {
   if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;

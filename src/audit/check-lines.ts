@@ -1,8 +1,15 @@
 /** Proof of exported lines, one after another in flat memory: each limiter's chain, its gaps, its signed heads. Stage: audit → cli. */
+import { createHash } from 'node:crypto';
 import { type Chain, createChain } from '../actuate/chain.js';
 import type { Anchor, Fault, VerifyReport } from '../actuate/chain-report.js';
 import { compareIds } from '../redis/stream-id.js';
-import { type ExportLine, type GapLine, type HeadLine, positionOf } from './export-line.js';
+import {
+  type EntryLine,
+  type ExportLine,
+  type GapLine,
+  type HeadLine,
+  positionOf,
+} from './export-line.js';
 import type { Verifier } from './signature.js';
 
 export interface LimiterCheck extends VerifyReport {
@@ -26,13 +33,11 @@ interface Checked {
   fault: Fault | null;
   where: string;
   lastId: string | null;
-  /** Ids and hashes of the newest entries: a repetition is of one of these. */
-  recent: Map<string, string>;
   repeated: number;
   signedHeads: number;
 }
 
-/** A sleeper's batch is at most as long. */
+/** Newest entries, of all limiters together, that a repetition may be of: a sleeper's batch is at most half as long. */
 const RECENT = 2_000;
 
 export function createLineCheck(options: {
@@ -43,6 +48,8 @@ export function createLineCheck(options: {
 }): LineCheck {
   const { anchors, verifier } = options;
   const limiters = new Map<string, Checked>();
+  /** `<limiter> <id>` → hash, and digest of all that the entry says. */
+  const recent = new Map<string, { hash: string; digest: string }>();
   let signedBefore = false;
 
   function of(limiter: string): Checked {
@@ -50,16 +57,18 @@ export function createLineCheck(options: {
     if (found === undefined) {
       const chain = createChain(limiter, anchors(limiter));
       const none = { fault: null, where: '', lastId: null, repeated: 0, signedHeads: 0 };
-      found = { chain, recent: new Map(), ...none };
+      found = { chain, ...none };
       limiters.set(limiter, found);
     }
     return found;
   }
 
-  function add(checked: Checked, id: string, fields: string[]): Fault | null {
-    const { chain, recent, lastId } = checked;
+  function add(checked: Checked, { limiter, id, fields }: EntryLine): Fault | null {
+    const { chain, lastId } = checked;
     const { hash, revision } = positionOf({ id, fields });
-    if (recent.get(id) === hash && hash !== '' && !chain.gapOpen) {
+    const key = `${limiter} ${id}`;
+    const digest = createHash('sha256').update(JSON.stringify(fields)).digest('base64');
+    if (recent.get(key)?.digest === digest && !chain.gapOpen) {
       checked.repeated++;
       return null;
     }
@@ -68,20 +77,20 @@ export function createLineCheck(options: {
     }
     const fault = chain.add(id, fields);
     checked.lastId = id;
-    recent.set(id, hash);
+    recent.set(key, { hash, digest });
     if (recent.size > RECENT) recent.delete(recent.keys().next().value!);
     return fault;
   }
 
   function head(checked: Checked, line: HeadLine): Fault | null {
-    const { chain, recent } = checked;
+    const { chain } = checked;
     const signed = verifier?.check(line) ?? 'unsigned';
     const name = `head of ${timeOf(line.atMs)}`;
     const fault = (what: string): Fault => ({ id: line.id, revision: null, what });
     if (signed === 'wrong') return fault(`the ${name} is not signed by the key that it names`);
     if (chain.head !== line.hash) {
       // A sleeper's head comes late, and is of an entry before the newest.
-      if (recent.get(line.id) === line.hash) return null;
+      if (recent.get(`${line.limiter} ${line.id}`)?.hash === line.hash) return null;
       return fault(
         `the ${name} is not the hash of the entries before it: they were rewritten or taken out`,
       );
@@ -109,7 +118,7 @@ export function createLineCheck(options: {
       if (options.limiter !== undefined && line.limiter !== options.limiter) return;
       const checked = of(line.limiter);
       if (checked.fault !== null) return;
-      if (line.kind === 'entry') checked.fault = add(checked, line.id, line.fields);
+      if (line.kind === 'entry') checked.fault = add(checked, line);
       else if (line.kind === 'gap') checked.fault = gap(checked, line);
       else checked.fault = head(checked, line);
       checked.where = where;
