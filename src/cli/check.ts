@@ -39,7 +39,8 @@ export function register(program: Command, io: CliIo): void {
         const { loaded, faults } = await loadPolicies(given, {
           deadlineMs: flags.deadline ?? policyDeadlineMs(io.env),
         });
-        if (flags.types) faults.push(...(await checkTypes(policyFiles(given).files)));
+        if (flags.types)
+          faults.push(...(await checkTypes(policyFiles(given).files.map(([, found]) => found))));
         if (faults.length > 0) io.exitCode = EXIT.badConfig;
         const policies = loaded.map(({ policy }) => policy);
         const warnings = [...downstreamWarnings(policies), ...upstreamWarnings(policies)];

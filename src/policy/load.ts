@@ -1,6 +1,6 @@
 /** Policy files and folders → checked policies, and every fault of every file at once. Stage: policy → daemon, CLI. */
-import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import type { PolicyFault } from '../errors.js';
 import { evaluateFile } from './evaluate.js';
 import { policyHash, policyJson } from './hash.js';
@@ -45,7 +45,8 @@ export async function loadPolicies(
   const work = async () => {
     while (next < files.length) {
       const index = next++;
-      results[index] = await loadFile(files[index]!, deadlineMs);
+      const [path, file] = files[index]!;
+      results[index] = await loadFile(path, shown(file), deadlineMs);
     }
   };
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, files.length) }, work));
@@ -57,8 +58,7 @@ export async function loadPolicies(
   return { loaded: loaded.filter(({ file }) => !ambiguous.has(file)), faults };
 }
 
-async function loadFile(path: string, deadlineMs: number): Promise<LoadResult> {
-  const file = shown(path);
+async function loadFile(path: string, file: string, deadlineMs: number): Promise<LoadResult> {
   // Read first: what changes while it is evaluated is read again.
   const text = textOf(path);
   const reply = await evaluateFile(path, deadlineMs);
@@ -86,21 +86,32 @@ function textOf(path: string): string | null {
   }
 }
 
-/** Absolute paths of the policy files, each once; a folder gives its own files, not those of folders below. */
-export function policyFiles(paths: readonly string[]): { files: string[]; faults: PolicyFault[] } {
-  const files = new Set<string>();
+/**
+ * Where the policy files really lie, each once, and where they were found: a ConfigMap is a link to a folder that is
+ * swapped. A folder gives its own files, not those of folders below.
+ */
+export function policyFiles(paths: readonly string[]): {
+  files: [real: string, found: string][];
+  faults: PolicyFault[];
+} {
+  const files = new Map<string, string>();
   const faults: PolicyFault[] = [];
   for (const path of paths) {
     try {
       const whole = realpathSync(path);
       if (!statSync(whole).isDirectory()) {
-        files.add(whole);
+        files.set(whole, resolve(path));
         continue;
       }
       const names = readdirSync(whole)
         .filter((name) => POLICY_FILE.test(name) && !NO_POLICY_FILE.test(name))
         .sort();
-      for (const name of names) files.add(realpathSync(join(whole, name)));
+      for (const name of names) {
+        const found = join(resolve(path), name);
+        // A link to nothing takes none of the others away.
+        if (existsSync(found)) files.set(realpathSync(found), found);
+        else faults.push({ file: shown(found), field: '', message: 'is a link to nothing.' });
+      }
       if (names.length === 0) {
         const message = 'holds no policy files (*.ts). Write a first one: flyball init <limiter>';
         faults.push({ file: path, field: '', message });

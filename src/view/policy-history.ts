@@ -65,14 +65,14 @@ export async function findVersion(
     const kept = versions.map((version) => version.hash.slice(0, 12)).join(', ') || 'none';
     const what = found.length > 1 ? 'begins the hash of several versions' : 'is no version';
     throw new FlyballError(
-      'FLYBALL_E_POLICY_VERSION',
+      'FLYBALL_E_VERSION_UNKNOWN',
       `${JSON.stringify(start)} ${what} of the policy of ${limiter} that is kept. Kept: ${kept}. \`flyball policy history ${limiter}\` shows them.`,
     );
   }
   const loaded = await readAdopted(redis, address, hash);
   if (loaded === null) {
     throw new FlyballError(
-      'FLYBALL_E_POLICY_VERSION',
+      'FLYBALL_E_VERSION_UNKNOWN',
       `the policy ${hash.slice(0, 12)} of ${limiter} is not stored whole any more, so it cannot be used.`,
     );
   }
