@@ -46,7 +46,7 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
       c.set('route' as never, `${route.method} ${route.path}` as never);
       try {
         const call = await gate.pass(c, route);
-        if (route === streamRoute) return streamAnswer(call);
+        if (route === streamRoute) return await streamAnswer(call);
         return jsonAnswer(await route.handle(call));
       } catch (error) {
         return failed(error);
