@@ -39,7 +39,10 @@ export async function startDaemon(port) {
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [MAIN, 'run', join(dir, 'own.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { PATH, HOME, FLYBALL_REDIS_URL: `redis://127.0.0.1:${port}`, FLYBALL_HTTP_PORT: '0' },
+    env: {
+      ...{ PATH, HOME, FLYBALL_DATA_DIR: dir, FLYBALL_HTTP_PORT: '0' },
+      FLYBALL_REDIS_URL: `redis://127.0.0.1:${port}`,
+    },
   });
   const ended = new Promise((ok) => child.once('exit', ok));
   let leads = 0;
@@ -61,6 +64,10 @@ export async function startDaemon(port) {
       return leads;
     },
     failures,
+    /** Address of its pages; empty until it listens. */
+    get http() {
+      return http;
+    },
     cpuSeconds() {
       const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
       return (Number(stat[11]) + Number(stat[12])) / TICKS_A_SECOND;

@@ -16,6 +16,12 @@ const BENCHES = {
     flags: ['quick', 'full'],
     run: async (...args) => (await import('./daemon.mjs')).daemonBench(...args),
   },
+  dashboard: {
+    about: 'the overview of 1,000 limiters in a browser, and what one browser costs the daemon',
+    parts: [],
+    flags: ['quick'],
+    run: async (...args) => (await import('./dashboard.mjs')).dashboardBench(...args),
+  },
   enforce: {
     about: 'decisions against peers, a lone decision, CPU, memory, Fastify, blocks, a Cluster',
     parts: ENFORCE_PARTS,

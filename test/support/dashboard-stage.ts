@@ -152,6 +152,9 @@ export async function dashboardStage(): Promise<DashboardStage> {
         const at = request.url();
         if (!at.startsWith(gateway.url) && !at.startsWith('data:')) faults.push(`asked ${at}`);
       });
+      page.on('response', (reply) => {
+        if (reply.status() >= 500) faults.push(`${reply.status()} ${reply.url()}`);
+      });
       if (signedIn) await signIn(context, gateway.url, token);
       return { page, context, faults };
     },

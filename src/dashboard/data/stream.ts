@@ -1,6 +1,6 @@
 /** The live events: opens the stream, opens it again whatever ended it, and starts from a whole snapshot each time. Stage: dashboard. */
 import type { LimitersEvent, SnapshotEvent, StreamEvent, TickEvent } from '../../api/types.js';
-import { streamUrl } from '../client.js';
+import { ApiError, api, streamUrl } from '../client.js';
 import { hear, retryDelay } from './freshness.js';
 import { readSession } from './session.js';
 import { addEntries, current, tellPoints, update } from './store.js';
@@ -69,6 +69,19 @@ function failed(): void {
   retry = setTimeout(open, delay);
   // A session that has ended answers no stream either, and no retry would mend that.
   void readSession();
+  if (watched !== null) void leaveUnknown(watched);
+}
+
+/** Of a limiter that nobody knows there is no stream: all of them are watched, so that the page's age stays true. */
+async function leaveUnknown(limiter: string): Promise<void> {
+  try {
+    await api.limiter(limiter);
+  } catch (error) {
+    const unknown = error instanceof ApiError && (error.status === 404 || error.status === 400);
+    if (!unknown || watched !== limiter) return;
+    watched = null;
+    open();
+  }
 }
 
 function arm(): void {

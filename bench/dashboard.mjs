@@ -1,0 +1,143 @@
+/** The bench `dashboard`: 1,000 limiters in a real browser: until it can be used, how it scrolls, what it costs the daemon. */
+import { spawnSync } from 'node:child_process';
+import { chromium } from 'playwright-core';
+import { startFeed } from './daemon-load.mjs';
+import { adoptAll, startDaemon } from './daemon-process.mjs';
+import { startRedis } from './redis.mjs';
+import { median, target } from './report.mjs';
+
+const LIMITERS = 1000;
+/** A crowded machine may take so long until all is led. */
+const PATIENCE_MS = 120_000;
+const LOADS = 5;
+const WATCH_S = { quick: 10, usual: 30 };
+
+export async function dashboardBench(_parts, { quick = false } = {}) {
+  const seconds = quick ? WATCH_S.quick : WATCH_S.usual;
+  const executablePath = chromiumPath();
+  const server = await startRedis();
+  await adoptAll(server.control, LIMITERS);
+  const load = await startFeed(server.port, LIMITERS);
+  const daemon = await startDaemon(server.port);
+  const browser = await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  });
+  try {
+    await until(
+      () => daemon.http !== '' && daemon.leads > LIMITERS,
+      PATIENCE_MS,
+      () => `${daemon.leads} limiters are led`,
+    );
+    const opened = [];
+    for (let i = 0; i < LOADS; i++) opened.push(await openOnce(browser, daemon.http));
+    const of = (name) => opened.map((one) => one[name]);
+    // Whoever was gone just now is remembered for some seconds: that is over.
+    await pause(35_000);
+    const before = await cpuShare(daemon, seconds);
+    const page = await browser.newPage();
+    await page.goto(daemon.http);
+    await page.locator('tr.row').first().waitFor();
+    const watched = await cpuShare(daemon, seconds);
+    const frames = await scroll(page);
+    await page.close();
+    await pause(35_000);
+    const after = await cpuShare(daemon, seconds);
+    const alone = (before + after) / 2;
+    return {
+      tables: [
+        {
+          title: `The overview of ${LIMITERS} limiters, ${LOADS} loads of a new browser each`,
+          columns: ['', 'median', 'worst'],
+          rows: [
+            ['load event, ms', median(of('loadMs')), Math.max(...of('loadMs'))],
+            ['rows after it, ms', median(of('rowsMs')), Math.max(...of('rowsMs'))],
+            ['a search answered after it, ms', median(of('usableMs')), Math.max(...of('usableMs'))],
+            ['rows in the page', median(of('rows')), Math.max(...of('rows'))],
+            ['a frame while scrolling, ms', median(frames), Math.max(...frames)],
+          ],
+        },
+        {
+          title: `CPU of the daemon, % of a core over ${seconds} s`,
+          columns: ['', '%'],
+          rows: [
+            ['before', 100 * before],
+            ['one browser at the overview', 100 * watched],
+            ['after', 100 * after],
+          ],
+        },
+      ],
+      targets: [
+        target('overview usable after its load event, ms', median(of('usableMs')), '<=', 1000),
+        target('one browser, % of a core of the daemon', 100 * (watched - alone), '<=', 2),
+      ],
+      notes: daemon.failures.slice(0, 3).map((msg) => `The daemon said: ${msg}`),
+    };
+  } finally {
+    await browser.close();
+    await load.stop();
+    await daemon.stop();
+    await server.stop();
+  }
+}
+
+/** From the load event until rows stand there, and until a search that was typed has its answer. */
+async function openOnce(browser, url) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  await page.goto(url, { waitUntil: 'load' });
+  await page.locator('tr.row').first().waitFor();
+  const seen = await page.evaluate(`(() => {
+    const { loadEventEnd } = performance.getEntriesByType('navigation')[0];
+    return { loadMs: loadEventEnd, rowsMs: performance.now() - loadEventEnd, rows: document.querySelectorAll('tr.row').length };
+  })()`);
+  await page.keyboard.press('/');
+  await page.keyboard.type('l0999');
+  await page.waitForFunction("document.querySelectorAll('tr.row').length === 1");
+  const usableMs = await page.evaluate(
+    "performance.now() - performance.getEntriesByType('navigation')[0].loadEventEnd",
+  );
+  await context.close();
+  return { ...seen, usableMs };
+}
+
+/** Times between frames while a thousand rows go by. */
+async function scroll(page) {
+  return page.evaluate(`new Promise((ok) => {
+    const times = [];
+    let last = performance.now();
+    const step = (now) => {
+      times.push(now - last);
+      last = now;
+      scrollBy(0, 400);
+      if (times.length < 120) requestAnimationFrame(step);
+      else ok(times.slice(1));
+    };
+    requestAnimationFrame(step);
+  })`);
+}
+
+async function cpuShare(daemon, seconds) {
+  const [cpu, ms] = [daemon.cpuSeconds(), performance.now()];
+  await pause(seconds * 1000);
+  return (daemon.cpuSeconds() - cpu) / ((performance.now() - ms) / 1000);
+}
+
+function chromiumPath() {
+  const names = [process.env.SUITE_CHROMIUM, 'chromium', 'chromium-browser', 'google-chrome'];
+  for (const name of names.filter(Boolean)) {
+    const found = spawnSync('which', [name], { encoding: 'utf8' });
+    if (found.status === 0) return found.stdout.trim();
+  }
+  throw new RangeError('no chromium on PATH: install it, or set SUITE_CHROMIUM.');
+}
+
+const pause = (ms) => new Promise((ok) => setTimeout(ok, ms));
+
+async function until(done, ms, what) {
+  const giveUpAt = Date.now() + ms;
+  while (!(await done())) {
+    if (Date.now() > giveUpAt) throw new Error(`bench: after ${ms} ms ${what()}`);
+    await pause(100);
+  }
+}
