@@ -17,7 +17,9 @@ for (const { name, perSecond, subjects } of JSON.parse(plan)) {
     underWay -= 1;
   };
   setInterval(() => {
-    owed += (perSecond * TURN_MS) / 1000;
+    // It comes and goes over some minutes.
+    const wave = 1 + 0.6 * Math.sin(Date.now() / 45_000);
+    owed += (perSecond * wave * TURN_MS) / 1000;
     for (; owed >= 1; owed -= 1) {
       turn += 1;
       limiter.run(subjects[(turn * turn) % subjects.length], work).catch(() => {});
