@@ -13,7 +13,7 @@ export function register(program: Command, io: CliIo): void {
   const family = new Command('functions')
     .description('Put the scripts into Redis as functions, for services in other languages.')
     .addHelpText(
-      'before',
+      'beforeAll',
       'Examples:\n  flyball functions load\n  flyball functions dump | redis-cli -x FUNCTION LOAD REPLACE\n',
     );
   family

@@ -36,12 +36,17 @@ export function register(program: Command, io: CliIo): void {
     .command('history')
     .description('The versions that are kept, newest first.')
     .argument('<limiter>')
+    .addHelpText('before', 'Examples:\n  flyball policy history checkout\n')
     .action((limiter: string) => history(io, limiter));
   policy
     .command('show')
     .description('The text of a version, as the file was when it was adopted.')
     .argument('<limiter>')
     .argument('[hash]', 'its beginning is enough (default: the adopted one)', parseHash)
+    .addHelpText(
+      'before',
+      'Examples:\n  flyball policy show checkout\n  flyball policy show checkout 4f3a9c21\n',
+    )
     .action((limiter: string, hash?: string) => show(io, limiter, hash));
   policy
     .command('diff')
@@ -49,6 +54,7 @@ export function register(program: Command, io: CliIo): void {
     .argument('<limiter>')
     .argument('<hash>', 'from; its beginning is enough', parseHash)
     .argument('[to]', 'to (default: the adopted one)', parseHash)
+    .addHelpText('before', 'Examples:\n  flyball policy diff checkout 4f3a9c21\n')
     .action((limiter: string, hash: string, to?: string) => diff(io, limiter, hash, to));
   policy.addCommand(
     changing(

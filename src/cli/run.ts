@@ -35,6 +35,14 @@ export function register(program: Command, io: CliIo): void {
     .option('--once', 'one turn of every limiter, then leave')
     .option('--no-embedded', 'never start a private Redis')
     .addHelpText(
+      'before',
+      `Examples:
+  flyball run policies/
+  flyball run policies/checkout.ts --redis redis://10.0.0.5:6379
+  flyball run --once                        one turn, to see that it works
+`,
+    )
+    .addHelpText(
       'after',
       `
 Settings come from the environment (FLYBALL_REDIS_URL, FLYBALL_TICK_MS, FLYBALL_LEASE_MS, FLYBALL_HTTP_PORT …).

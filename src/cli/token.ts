@@ -24,7 +24,7 @@ export function register(program: Command, io: CliIo): void {
   const family = new Command('token')
     .description('Tokens of the HTTP API and the dashboard: make, list, take back.')
     .addHelpText(
-      'before',
+      'beforeAll',
       `Examples:
   flyball token add ada --role operator     prints the token, once
   flyball token list
