@@ -48,7 +48,7 @@ export function reportPage({ sinceMs, atMs, redis, limiters }: ReportPageInput):
 </head>
 <body>
 <h1>Report of ${text(of)}</h1>
-<p>${escaped(times)} (${span(atMs - sinceMs)}), times of ${escaped(zone())}; in UTC ${escaped(utc(sinceMs))} … ${escaped(utc(atMs))}.
+<p>${escaped(times)} (${span(atMs - sinceMs)}), ${escaped(zoneText(sinceMs, atMs))}.
 <span class="note">Redis at ${text(redis)}.</span></p>
 ${names.length > 1 ? `<nav>${links}</nav>` : ''}
 ${sections.map((html, i) => `<section id="l${i}">\n${html}\n</section>`).join('\n')}
@@ -198,6 +198,9 @@ function utc(ms: number): string {
   return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-function zone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** Whose times these are, and what they are in UTC. */
+function zoneText(sinceMs: number, atMs: number): string {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone === 'UTC') return 'times in UTC';
+  return `times of ${zone}; in UTC ${utc(sinceMs)} … ${utc(atMs)}`;
 }

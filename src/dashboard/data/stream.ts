@@ -7,7 +7,9 @@ import { addEntries, current, tellPoints, update } from './store.js';
 
 /** So many ticks without a word, and never less than this: the connection is dead, though nobody closed it. */
 const DEAD_TICKS = 4;
-const DEAD_MS = 8000;
+const DEAD_MS = 10_000;
+/** Of a thousand limiters a crowded daemon may need this long for its first word. */
+const FIRST_WORD_MS = 30_000;
 
 let source: EventSource | null = null;
 let retry: ReturnType<typeof setTimeout> | undefined;
@@ -58,7 +60,7 @@ function open(): void {
   on('limiters', takeLimiters);
   on('audit', ({ entries }) => addEntries(entries));
   on('tick', takeTick);
-  arm();
+  arm(FIRST_WORD_MS);
 }
 
 function failed(): void {
@@ -84,10 +86,10 @@ async function leaveUnknown(limiter: string): Promise<void> {
   }
 }
 
-function arm(): void {
+function arm(patienceMs?: number): void {
   clearTimeout(watchdog);
   const everyMs = current().heard?.everyMs ?? 0;
-  watchdog = setTimeout(failed, Math.max(DEAD_MS, DEAD_TICKS * everyMs));
+  watchdog = setTimeout(failed, patienceMs ?? Math.max(DEAD_MS, DEAD_TICKS * everyMs));
 }
 
 /** Before the first look at Redis there is no time to count from. */
