@@ -1,5 +1,6 @@
 /** What every request under `/api/v1` passes before its route: host, rate, caller, role, origin, size, form. Stage: api. */
 
+import type { HttpBindings } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import type { Context } from 'hono';
 import type { z } from 'zod';
@@ -37,6 +38,7 @@ export function createGate(deps: ApiDeps, rule: HostRule, limit: ClientLimit): G
         query: parsed('query', route.query, queryOf(c)),
         body: route.body === undefined ? undefined : parsed('body', route.body, await bodyOf(c)),
         header: (name) => c.req.header(name),
+        hangUp: () => (c.env as Partial<HttpBindings> | undefined)?.outgoing?.destroy(),
       };
     },
   };

@@ -128,7 +128,7 @@ export function schemaOf(schema: z.ZodType): Json {
   const made = z.toJSONSchema(schema, {
     unrepresentable: 'any',
     override({ jsonSchema }) {
-      delete jsonSchema.additionalProperties;
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
     },
   }) as Json;
   return without(made);

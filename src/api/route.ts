@@ -38,6 +38,8 @@ export interface Call<Query, Body> {
   body: Body;
   /** Names in lower case. */
   header(name: string): string | undefined;
+  /** Ends the connection, whatever is still to be sent. */
+  hangUp(): void;
 }
 
 export interface RouteSpec<Query extends z.ZodType, Body extends z.ZodType, Answer> {

@@ -6,8 +6,8 @@ import { ApiError } from './problem.js';
 import { type Call, route } from './route.js';
 
 const HEARTBEAT_MS = 10_000;
-/** Unread bytes of a client, beside the picture it began with. */
-const MOST_UNREAD = 1_000_000;
+/** Unread bytes of a client, beside the picture it began with; past it the next event ends it. */
+const MOST_UNREAD = 4_000_000;
 
 const query = z.strictObject({ limiter: z.string().optional() });
 
@@ -56,16 +56,15 @@ function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | nul
     {
       start(controller) {
         const cut = () => {
-          if (over) return;
           stop();
-          controller.error(new Error('the client does not read'));
+          call.hangUp();
         };
         const send = (text: string, whole: boolean) => {
           if (over) return;
           const bytes = encoder.encode(text);
           const unread = -(controller.desiredSize ?? 0);
           if (whole) allowed = Math.max(allowed, unread + bytes.byteLength + MOST_UNREAD);
-          else if (unread + bytes.byteLength > allowed) return cut();
+          else if (unread > allowed) return cut();
           else if (unread <= 0) allowed = MOST_UNREAD;
           controller.enqueue(bytes);
         };

@@ -58,14 +58,19 @@ const SLOW_CLIENTS = {
   requestTimeout: 10_000,
   keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 1_000,
-} as const;
-const SILENT_MS = 30_000;
+  /** A connection on which nothing moves; streams send a word more often. */
+  silentMs: 30_000,
+};
 
 /** Listens; port 0 takes a free one. A port in use is an error that says which setting to change. */
-export async function listen(app: Hono, host: string, port: number): Promise<HttpServer> {
-  const server: Server = createServer(SLOW_CLIENTS, getRequestListener(app.fetch));
-  // A connection on which nothing moves; streams send a word more often.
-  server.setTimeout(SILENT_MS);
+export async function listen(
+  app: Hono,
+  host: string,
+  port: number,
+  limits: typeof SLOW_CLIENTS = SLOW_CLIENTS,
+): Promise<HttpServer> {
+  const server: Server = createServer(limits, getRequestListener(app.fetch));
+  server.setTimeout(limits.silentMs);
   await new Promise<void>((ok, no) => {
     server.once('error', (error: NodeJS.ErrnoException) => no(cannotListen(host, port, error)));
     server.listen(port, host, ok);

@@ -38,7 +38,7 @@ export function pointOf(facts: StatusFacts, view: StatusView): SeriesPoint {
     rate: round4(inForce?.rate ?? null),
     capacity: round4(inForce?.capacity ?? null),
     inFlightMax: inForce === null ? null : (inForce.inFlightMax ?? 0),
-    inFlight: round4(now?.inFlightNow ?? now?.inFlight ?? null),
+    inFlight: round4(traffic.inFlight ?? now?.inFlightNow ?? null),
     offered: known(traffic.offeredPerSecond),
     admitted: known(traffic.admittedPerSecond),
     denied: known(sum(traffic.deniedPerSecond)),
