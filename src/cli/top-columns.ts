@@ -19,7 +19,7 @@ export interface Column {
 }
 
 const COLUMNS: readonly Column[] = [
-  { head: 'LIMITER', width: 20, keep: 9, text: ({ limiter }) => limiter },
+  { head: 'LIMITER', width: 14, keep: 9, text: ({ limiter }) => limiter },
   {
     ...{ head: 'BREAKER', width: 10, keep: 8 },
     text: ({ state, gliding }) => (state === null ? 'unmanaged' : gliding ? 'gliding' : state),
@@ -101,7 +101,7 @@ export function columnsFor(width: number): Column[] {
     kept.add(column);
     used += GAP + column.width;
   }
-  const spare = Math.max(0, Math.min(20, width - used));
+  const spare = Math.max(0, Math.min(26, width - used));
   return COLUMNS.filter((one) => kept.has(one)).map((one, i) =>
     i === 0 ? { ...one, width: Math.min(one.width + spare, width) } : one,
   );

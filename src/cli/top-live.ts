@@ -34,6 +34,8 @@ export async function liveTop(io: CliIo, session: Session): Promise<boolean> {
 
   let screen: Screen | null = null;
   let busy = false;
+  /** Typed before the question that it answers was there. */
+  let ahead: Key[] = [];
 
   function interrupted(): void {
     quit.abort();
@@ -54,6 +56,10 @@ export async function liveTop(io: CliIo, session: Session): Promise<boolean> {
   function key(name: Key): void {
     if (model.question !== null && name !== 'ctrl-z' && name !== 'ctrl-l') {
       answering(name);
+      return;
+    }
+    if (busy && name !== 'ctrl-c') {
+      ahead.push(name);
       return;
     }
     const [next, wish] = pressed(model, name, pageRows(screen?.rows ?? 24));
@@ -77,6 +83,14 @@ export async function liveTop(io: CliIo, session: Session): Promise<boolean> {
     return new Promise((resolve) => {
       answer = resolve;
       become({ ...model, question: { label, lines, typed: '' } });
+      // A preview is to be seen before it is answered: what was typed before it came is no answer to it.
+      const typed = lines.length > 0 ? [] : ahead;
+      ahead = [];
+      for (const [i, name] of typed.entries()) {
+        if (model.question === null) ahead = typed.slice(i);
+        if (model.question === null) break;
+        answering(name);
+      }
     });
   }
 
@@ -84,7 +98,7 @@ export async function liveTop(io: CliIo, session: Session): Promise<boolean> {
     if (wish === 'quit') quit.abort();
     else if (wish === 'redraw') render();
     else if (wish === 'stop') screen?.suspend();
-    else if (!busy) void verb(wish);
+    else void verb(wish);
   }
 
   async function verb(wish: Verb): Promise<void> {
@@ -98,6 +112,7 @@ export async function liveTop(io: CliIo, session: Session): Promise<boolean> {
       become({ ...model, question: null, message: clean(describeFault(error).message) });
     } finally {
       busy = false;
+      ahead = [];
     }
   }
 
@@ -114,9 +129,10 @@ export async function liveTop(io: CliIo, session: Session): Promise<boolean> {
   try {
     screen = createScreen(io, { key, resize: render });
     render();
+    const over = ended(ends);
     while (!ends.aborted) {
       const began = performance.now();
-      await Promise.race([once(), ended(ends)]);
+      await Promise.race([once(), over]);
       const took = performance.now() - began;
       // Many limiters take long to read: no more than half of the time goes into looking.
       const pause = Math.max(EVERY_MS - took, took);
