@@ -1,11 +1,13 @@
-/** `flyball explain`: why a revision is what it is, recomputed from its entry. Stage: cli. */
+/** `flyball explain`: why a revision is what it is, recomputed from its entry; what lies around it; how to undo it. Stage: cli. */
 import { Command } from 'commander';
 import { type Explanation, explain } from '../actuate/explain.js';
 import { EXIT } from '../errors.js';
+import { type AroundView, readAround } from '../view/around.js';
 import { entryRecord } from '../view/entry.js';
 import { unitOf, withUnit } from '../view/signal-unit.js';
 import { signalViews } from '../view/signals.js';
 import { entryLines } from './entry-text.js';
+import { aroundLines, undoOf } from './explain-around.js';
 import { parseRevision, parseWhole } from './options.js';
 import type { CliIo, Colours } from './output.js';
 import { findLimiter, withRedis } from './session.js';
@@ -17,7 +19,7 @@ export function register(program: Command, io: CliIo): void {
   program.addCommand(
     new Command('explain')
       .description(
-        'Why a revision is what it is: its inputs, and the decision recomputed from them.',
+        'Why a revision is what it is, whether it still stands, what it cost, how to undo it.',
       )
       .argument('<limiter>')
       .argument('<revision>', 'see flyball audit <limiter>', parseRevision)
@@ -33,13 +35,14 @@ export function register(program: Command, io: CliIo): void {
       .action(async (limiter: string, revision: number, flags: { epoch?: number }) => {
         await withRedis(io, async (session) => {
           const address = await findLimiter(session, limiter);
-          show(io, await explain(session.redis, address, revision, flags.epoch));
+          const found = await explain(session.redis, address, revision, flags.epoch);
+          show(io, found, await readAround(session.redis, address, found.entry));
         });
       }),
   );
 }
 
-function show(io: CliIo, found: Explanation): void {
+function show(io: CliIo, found: Explanation, around: AroundView): void {
   if (found.verdict === 'differs') io.exitCode = EXIT.fault;
   if (io.flags.json) {
     io.json({
@@ -49,6 +52,8 @@ function show(io: CliIo, found: Explanation): void {
       differences: found.differences ?? [],
       decision: found.decision ?? null,
       entry: entryRecord(found.entry, true),
+      ...around,
+      undo: undoOf(found.entry, around),
     });
     return;
   }
@@ -56,6 +61,7 @@ function show(io: CliIo, found: Explanation): void {
   io.out(entryLines(c, found.entry, { columns: io.columns, withLimiter: true }));
   for (const line of inputs(c, found)) io.out(line);
   io.out(`${verdictMark(c, found)}  ${clean(found.sentence)}`);
+  for (const line of aroundLines(c, found.entry, around)) io.out(line);
 }
 
 function verdictMark(c: Colours, { verdict }: Explanation): string {

@@ -6,6 +6,8 @@ import { checkout, keys, readingRig } from '../support/reading-rig.js';
 
 const rig = readingRig();
 const parse = (text: string) => JSON.parse(text);
+const log = (steps: Step[], agoS: number, limiter = checkout) =>
+  storeLog(rig.redis, limiter, steps, agoS);
 
 describe('audit and explain', () => {
   test('entries newest first, with limit, since and JSON', async () => {
@@ -98,8 +100,42 @@ describe('audit and explain', () => {
   });
 });
 
-const log = (steps: Step[], agoS: number, limiter = checkout) =>
-  storeLog(rig.redis, limiter, steps, agoS);
+describe('explain: why, does it stand, how to undo it', () => {
+  test('a hold that stands ends by its own verb; what was before it, and the episode', async () => {
+    await log(THREE.slice(0, 2), 7200);
+    await rig.run('audit checkout');
+    await rig.redis.hset(keys.params, 'revision', 121);
+    await rig.run('pin checkout --rate 80 --yes');
+    const shown = (await rig.run('explain checkout 122')).stdout;
+    expect(shown).toMatch(/^ {2}before {2}r121 \S+ \S+ d1 law_raise$/m);
+    expect(shown).toMatch(/^ {2}in force for \d/m);
+    expect(shown).toMatch(/^undo\n {2}flyball release checkout {3}hands it back/m);
+    expect(shown).toMatch(/^ {2}flyball rollback checkout 121 --dry-run {3}shows the way/m);
+    const json = parse((await rig.run('explain checkout 120 --json')).stdout);
+    expect(json).toMatchObject({
+      previous: null,
+      next: { revision: 121, reason: 'law_raise' },
+      stood: { forMs: 30_000, untilMs: expect.any(Number), cost: null },
+      episode: { changes: 2, firstRevision: 120 },
+      undo: [],
+    });
+    const cut = (await rig.run('explain checkout 121')).stdout;
+    expect(cut).toMatch(
+      /^ {2}episode {2}.* p99 612 ms; 400 → 200\/s; 2 changes; back at 390 \(r120–r121, 2 changes\)$/m,
+    );
+    expect(cut).toMatch(/^ {2}stood for 2 h/m);
+    expect(cut).toMatch(/rollback checkout 120 --dry-run .*; r122 has replaced it since$/m);
+  });
+
+  test('what was said of one subject is taken back by name, also when others came since', async () => {
+    await rig.run("subject checkout it's --block --yes");
+    await rig.run('pin checkout --rate 80 --yes');
+    const { undo } = parse((await rig.run('explain checkout 2 --json')).stdout);
+    expect(undo).toEqual([
+      { command: "flyball subject checkout 'it'\\''s' --clear", does: 'takes it back' },
+    ]);
+  });
+});
 
 describe('entries', () => {
   const revisions = async (flags: string) =>
