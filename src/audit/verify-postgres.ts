@@ -20,13 +20,13 @@ export async function verifyPostgres(
   try {
     let after = '0';
     for (;;) {
-      const { rows } = await client.query<{ n: string; line: string; limiter: string }>(
-        `SELECT n::text, limiter, line FROM flyball_audit
+      const { rows } = await client.query<{ place: string; line: string; limiter: string }>(
+        `SELECT n::text AS place, limiter, line FROM flyball_audit
          WHERE prefix = $1 AND n > $2 AND ($3::text IS NULL OR limiter = $3) ORDER BY n LIMIT ${PAGE}`,
         [prefix, after, options.limiter ?? null],
       );
-      for (const { n, line: text, limiter } of rows) {
-        const where = `row ${n}`;
+      for (const { place, line: text, limiter } of rows) {
+        const where = `row ${place}`;
         const line = parseLine(text);
         if (line === null || line.kind === 'segment' || line.limiter !== limiter) {
           report.fault ??= {
@@ -36,7 +36,7 @@ export async function verifyPostgres(
         } else check.line(line, where);
       }
       if (rows.length < PAGE) break;
-      after = rows.at(-1)!.n;
+      after = rows.at(-1)!.place;
     }
   } catch (error) {
     throw tableError(url, (error as Error).message);
