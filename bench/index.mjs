@@ -5,6 +5,11 @@ import { ENFORCE_PARTS, enforceBench } from './enforce.mjs';
 import { printBench } from './report.mjs';
 
 const BENCHES = {
+  audit: {
+    about: 'a log of 100,000 entries: its first page, memory while it is exported and proven',
+    parts: [],
+    run: async () => (await import('./audit.mjs')).auditBench(),
+  },
   decide: {
     about: 'what one turn of the control law costs, and a tick of 10,000 limiters',
     parts: [],
