@@ -43,6 +43,7 @@ export async function recordRun(
   const faults: FaultSpan[] = [];
   const failures: string[] = [];
   const limiters = watches.map(({ limiter }) => limiter);
+  let lost: Lost | null = null;
   try {
     const ready = await comeBack(rig, limiters, READY_MS);
     if (ready !== null) throw new NotRun(`not ready after ${READY_MS / 1000} s: ${ready}`);
@@ -50,6 +51,9 @@ export async function recordRun(
     const back = await comeBack(rig, limiters, backMs(rig));
     if (back !== null) failures.push(`did not come back within ${backMs(rig) / 1000} s: ${back}`);
     await pause(300);
+    if (daemonsDie) lost = await loseDaemons(rig);
+    // Before the last look: no decision is later than the entries that are known.
+    keepDecisions(rig, limiters);
   } finally {
     watching = false;
     await watched;
@@ -64,8 +68,12 @@ export async function recordRun(
   const record: RunRecord = {
     ...{ limiters, faults, deadlineMs, onRedisError: rig.options.onRedisError },
     own: ownOf(rig.options.draw),
-    autopilotLost: daemonsDie ? await persist(() => loseDaemons(rig)) : null,
+    autopilotLost: lost === null ? null : { ...lost, undone: await persist(() => undo(rig)) },
   };
+  return { record, failures: [...failures, ...rig.died] };
+}
+
+function keepDecisions(rig: Rig, limiters: readonly LimiterRecord[]): void {
   const lines = rig.lines();
   const heard = rig.heard();
   for (const limiter of limiters) {
@@ -73,7 +81,6 @@ export async function recordRun(
     limiter.lines = lines.filter((line) => line.limiter === limiter.name);
     limiter.heard = heard.filter((each) => each.bucket === bucket);
   }
-  return { record, failures: [...failures, ...rig.died] };
 }
 
 /** What meets another fault (Redis is away) is tried again: each fault begins, and each ends. */
@@ -141,28 +148,33 @@ async function settleEnd(
   }
 }
 
-/** Every daemon dies; after the stated time Redis alone has brought the safe values, and a person can still act. */
-async function loseDaemons(rig: Rig): Promise<RunRecord['autopilotLost']> {
+type Lost = Omit<NonNullable<RunRecord['autopilotLost']>, 'undone'>;
+
+/** Every daemon dies; after the stated time Redis alone has brought the safe values. */
+async function loseDaemons(rig: Rig): Promise<Lost> {
   for (const { child } of rig.daemons) {
     child?.kill('SIGKILL');
     if (child) await gone(child);
   }
-  const address = { name: MOVED };
   const glided = async () => {
-    const { params, nowUs } = await readParams(rig.redis(), address);
+    const { params, nowUs } = await readParams(rig.redis(), { name: MOVED });
     if (params === null) throw new Error(`${MOVED} has no params`);
     const lastWord = Math.max(params.validUntil, params.pinnedUntil, params.frozenUntil);
     const over = lastWord + params.lostAfterMs + params.lostOverMs;
     return { params, nowUs, leftMs: over - nowUs / 1000 };
   };
-  await pause(Math.max(0, (await glided()).leftMs) + 50);
-  const { params, nowUs } = await glided();
+  await pause(Math.max(0, (await persist(glided)).leftMs) + 50);
+  const { params, nowUs } = await persist(glided);
   // The times that are over hold nobody any more.
   const past = { ...params, pinnedUntil: 0, frozenUntil: 0 };
-  const effective = effectiveAtUs(params, nowUs);
-  const outcome = await applyVerb(rig.redis(), address, pin({ rate: 20 }, 60_000), {
+  return { effective: effectiveAtUs(params, nowUs), params: past };
+}
+
+/** A person can still act. */
+async function undo(rig: Rig): Promise<string> {
+  const { status } = await applyVerb(rig.redis(), { name: MOVED }, pin({ rate: 20 }, 60_000), {
     ...{ actor: 'kim@test (unverified)', dryRun: false, nowMs: () => Date.now() },
     approve: async () => true,
   });
-  return { effective, params: past, undone: outcome.status };
+  return status;
 }

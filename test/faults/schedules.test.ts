@@ -5,8 +5,8 @@ import { drawSchedule, type Outcome, runSchedule, scheduleText } from './schedul
 
 // Real daemons that start, fail and come back.
 vi.setConfig({ testTimeout: 300_000 });
-/** Chosen so that together they hold nearly every fault. */
-const SEEDS = [2854, 437, 777, 957, 2575, 1849, 63, 144, 257, 266, 283, 445];
+/** Chosen so that together they hold every fault. */
+const SEEDS = [2197, 28, 113, 224, 223, 445, 612, 43, 1, 3, 4, 5];
 const AT_ONCE = 3;
 const outcomes: Outcome[] = [];
 
