@@ -75,7 +75,7 @@ export const autoRollback: Guard = (input) => {
   const { policy, proof, proposal, now } = input;
   if (proof === undefined || proposal.state !== 'closed') return passed('autoRollback', proposal);
   const limits = boundsOf(policy);
-  if (proof.bad >= PROOF.badWindows) {
+  if (proof.bad >= PROOF.badWindows && input.sample.traffic.fresh) {
     const rate = Math.min(proposal.rate, Math.max(proof.rate, limits.rate.min));
     const least = Math.max(proof.cap, limits.inFlight?.min ?? 0);
     const cap = Math.min(proposal.inFlightMax, least);
