@@ -129,24 +129,20 @@ test('C85: reload after reload leaves no process, no descriptor and no memory be
     await adopted(`o${i}`);
   };
   for (let i = 1; i <= 3; i++) await reload(i);
-  const before = await quiet(daemon);
+  const before = await quiet(daemon, Number.POSITIVE_INFINITY);
   for (let i = 4; i < 4 + RELOADS; i++) await reload(i);
-  const after = await quiet(daemon);
-  expect(after.children).toEqual([]);
-  expect(after.descriptors).toBeLessThanOrEqual(before.descriptors + 2);
+  // What a reload that has just ended still holds is given back; what leaks never is.
+  const after = await quiet(daemon, before.descriptors + 2);
   expect(after.residentMb).toBeLessThan(before.residentMb + 60);
   expect(await redis.xlen(keys.sources)).toBe(20);
 });
 
-/** Once nothing that was started for a reload runs any more. */
-async function quiet({ pid }: TestDaemon) {
-  const children = () =>
-    readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
-  await until('no process of a reload', () => children().length === 0);
+/** Once nothing that was started for a reload runs any more, and so few descriptors are open. */
+async function quiet({ pid }: TestDaemon, most: number) {
+  const children = () => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  const descriptors = () => readdirSync(`/proc/${pid}/fd`).length;
+  await until('no process of a reload', () => children() === '');
+  await until(`${most} descriptors at most`, () => descriptors() <= most);
   const [, pages] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ').map(Number);
-  return {
-    children: children(),
-    descriptors: readdirSync(`/proc/${pid}/fd`).length,
-    residentMb: (pages! * 4096) / 1e6,
-  };
+  return { descriptors: descriptors(), residentMb: (pages! * 4096) / 1e6 };
 }
