@@ -65,6 +65,7 @@ export function settled(text: string): string {
     .replace(/\d\d:\d\d(:\d\d)?/g, 'TIME')
     .replace(/DAY TIME|DAYTTIME/g, 'TIME')
     .replace(/\d+ (ms|s|min|h|d)( \d+ (s|min|h))?(?![\w/])/g, 'SPAN')
+    .replace(/--for \d+m/g, '--for SPAN')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:6379')
     .replace(/-p \d+/g, '-p 6379')
     .replace(/\b[0-9a-f]{12,64}\b/g, 'HASH')
@@ -95,9 +96,12 @@ export function writeGuide(path: string, said: readonly string[]): void {
   writeFileSync(join(ROOT, path), text);
 }
 
-/** A guide tells of nobody's machine. */
+/** When the guides are told. */
+const TOLD_MS = Date.UTC(2026, 4, 4, 6, 40, 5);
+
+/** A guide tells of nobody's machine, and of one morning. */
 function clear(output: string): string {
-  return output
+  return told(output, TOLD_MS - Date.now())
     .replaceAll(actorName(), 'you@laptop (unverified)')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:6379')
     .replace(/-p \d+/g, '-p 6379')
@@ -105,4 +109,15 @@ function clear(output: string): string {
     .map((line) => line.trimEnd())
     .join('\n')
     .trimEnd();
+}
+
+/** All times, moved as one. */
+function told(text: string, byMs: number): string {
+  const moved = (whole: string, day: string | undefined, at: string) => {
+    const shifted = new Date(Date.parse(`${day ?? '2026-01-02'}T${at.padEnd(8, ':00')}Z`) + byMs);
+    const [, date = '', time = ''] = /^(.*)T(\d\d:\d\d:\d\d)/.exec(shifted.toISOString()) ?? [];
+    const words = time.slice(0, at.length);
+    return day === undefined ? words : `${date}${whole[10]}${words}`;
+  };
+  return text.replace(/(?:(\d{4}-\d\d-\d\d)[ T])?\b(\d\d:\d\d(?::\d\d)?)(?![\d:])/g, moved);
 }

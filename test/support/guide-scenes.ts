@@ -9,7 +9,7 @@ import { seen } from './guide-run.js';
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 
-/** A night: the database waits at two, the autopilot cuts and comes back; at six somebody pins a rate for a test. */
+/** A night, told at 06:40: the database waits at 02:14, the autopilot cuts and comes back; at six somebody pins a rate for a test. */
 const NIGHT: Step[] = [
   {
     s: 0,
@@ -30,13 +30,13 @@ const NIGHT: Step[] = [
     sentence: 'dbWait 2 is 0.4 × the setpoint 5; rate 118 → 240/s, cap 12 → 26.',
   },
   {
-    s: 1000,
+    s: 900,
     to: { rate: 394, inFlightMax: 44 },
     reason: 'law_raise',
     sentence: 'dbWait 2 is 0.4 × the setpoint 5; rate 240 → 394/s, cap 26 → 44.',
   },
   {
-    s: 14_000,
+    s: 13_560,
     to: { rate: 30 },
     reason: 'pin',
     by: 'kim@build (unverified)',
@@ -77,7 +77,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
       ...{ rate: 30, capacity: 400, inFlightMax: 44, minCapacity: 1, maxCapacity: 1600 },
     });
     const last = FIRST + NIGHT.length - 1;
-    await storeLog(redis, checkout, NIGHT, 3600);
+    await storeLog(redis, checkout, NIGHT, 2400);
     await redis.hset(keys.params, {
       revision: last,
       pinnedUntil: -1,
