@@ -35,7 +35,7 @@ describe('npm packages', () => {
     rmSync(join(machine.root, 'node_modules'), { recursive: true });
     const env = { npm_execpath: machine.npm };
     const first = await runSetup(machine, { env });
-    expect(first.stderr).toContain(`npm packages into ${machine.root}/node_modules, about 280 MB`);
+    expect(first.stderr).toContain(`npm packages into ${machine.root}/node_modules, about 370 MB`);
     expect(first.stdout).not.toContain('noise');
     expect(first.status).toBe(0);
     expect(machine.npmCalls()).toMatch(/^ci --include=dev --include=optional .*\n$/);

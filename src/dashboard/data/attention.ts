@@ -34,9 +34,7 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
     add('look', `${signal} ${withUnit(value, unit)}, ${number(round2(ratio))} × its setpoint`);
   }
   for (const { signal, reason } of view.missing) {
-    if (reason !== 'no_traffic' && reason !== 'thin' && reason !== 'not_started') {
-      add('look', `no evidence of ${signal}: ${reason}`);
-    }
+    if (!isQuiet(reason)) add('look', `no evidence of ${signal}: ${reason}`);
   }
   if (view.file === 'drift') add('look', 'policy file differs from the adopted one');
   if (view.file === 'pending') add('look', 'a changed policy waits to be applied');
@@ -53,6 +51,11 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
 
 export function worstAttention(view: StatusView, nowMs: number): Attention {
   return attentions(view, nowMs)[0]!;
+}
+
+/** Nothing happens, or not yet: no fault of the signal. */
+export function isQuiet(reason: string): boolean {
+  return reason === 'no_traffic' || reason === 'thin' || reason === 'not_started';
 }
 
 /** The worst reading is from before its signal was lost. Between two of its reports it is no less true. */

@@ -3,6 +3,7 @@ import type { FleetAnswer } from '../../api/types.js';
 import { span } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
+import { isQuiet } from '../data/attention.js';
 import { useStore } from '../data/store.js';
 import { Glyph } from '../parts/glyph.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
@@ -121,7 +122,9 @@ function Daemons({ daemons }: { daemons: readonly Daemon[] }) {
 function LostSignals() {
   const { rows } = useStore();
   const lost = [...rows.values()].flatMap((view) =>
-    view.missing.map((one) => ({ ...one, limiter: view.limiter })),
+    view.missing
+      .filter(({ reason }) => !isQuiet(reason))
+      .map((one) => ({ ...one, limiter: view.limiter })),
   );
   return (
     <section class="sheet" aria-label="Signals without evidence">

@@ -104,7 +104,7 @@ export function Overview({ search: asked, sort: askedSort }: { search: string; s
             return count === 0 ? null : (
               <span key={level} class={`state ${level}`}>
                 <Glyph shape={level} />
-                {count} {LEVEL_WORDS[level]}
+                {count} {level === 'act' && count === 1 ? 'needs you now' : LEVEL_WORDS[level]}
               </span>
             );
           })}
