@@ -64,10 +64,13 @@ export function describeFault(error: unknown): Fault {
 }
 
 const BAD_CONFIG =
-  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE|AUDIT_(FOLDER|KEY|POSTGRES)|REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING))$/;
+  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE|REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING))$/;
+
+const BAD_AUDIT_CONFIG = /^FLYBALL_E_AUDIT_(FOLDER|KEY|POSTGRES)$/;
 
 export function exitFor(code: string): number {
   if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;
   if (code === 'FLYBALL_E_REDIS_UNREACHABLE') return EXIT.redisUnreachable;
-  return BAD_CONFIG.test(code) ? EXIT.badConfig : EXIT.fault;
+  const badConfig = BAD_CONFIG.test(code) || BAD_AUDIT_CONFIG.test(code);
+  return badConfig ? EXIT.badConfig : EXIT.fault;
 }

@@ -40,7 +40,8 @@ export interface Gap extends Omit<GapLine, 'prev'> {
 }
 
 /**
- * - `proven`: the chain holds an anchor, and is whole from its first entry, or from where it says itself that it was trimmed.
+ * - `proven`: the chain holds an anchor, and is whole from its first entry, or from where it says itself that it was
+ *   trimmed.
  * - `consistent`: no fault is visible, but a rewrite of everything that follows an entry would look the same
  *   (no anchor was given), or entries are missing of which the log or its export tells.
  * - `broken`: `fault` names the first entry that is edited, missing or out of order.

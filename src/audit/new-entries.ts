@@ -61,7 +61,8 @@ export function follows(position: Position | null, [id, fields]: StreamEntry): b
 
 /**
  * Where a log goes on that is not where its export ended, seen from `entry`, which does not follow: at the place where
- * it left what was exported (`holds` asks the export), at its beginning, or, when entries were taken out of its midst, right there.
+ * it left what was exported (`holds` asks the export), at its beginning, or, when entries were taken out of its midst,
+ * right there.
  */
 export async function findGap(
   redis: RedisClient,

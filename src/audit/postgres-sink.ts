@@ -89,7 +89,11 @@ export function createPostgresSink(options: {
     },
     appendHeads: (heads) => insert(heads.map((head) => headRow(head, signer))),
     reopen: drop,
-    release: drop,
+    async release() {
+      // By itself the server lets go of it a moment after the connection has ended.
+      if (held) await client?.query('SELECT pg_advisory_unlock_all()').catch(() => {});
+      await drop();
+    },
   };
 }
 

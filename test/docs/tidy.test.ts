@@ -137,6 +137,15 @@ describe('imports', () => {
     expect(shown(wrong)).toEqual([]);
   });
 
+  test('what carries audit logs away knows neither how limits are decided nor who enforces them', () => {
+    const apart = ['sense', 'guard', 'enforce', 'daemon', 'cli', 'report'];
+    const wrong = imports.filter(
+      ({ from, to, own, typeOnly }) =>
+        roomOf(from) === 'audit' && own && !typeOnly && apart.includes(roomOf(to)),
+    );
+    expect(shown(wrong)).toEqual([]);
+  });
+
   test('only actuate calls the scripts that change what is in force', () => {
     const writers = ['actuate', 'heartbeat', 'lease', 'note'];
     const wrong = imports.filter(
