@@ -38,10 +38,20 @@ export function createGate(deps: ApiDeps, rule: HostRule, limit: ClientLimit): G
         query: parsed('query', route.query, queryOf(c)),
         body: route.body === undefined ? undefined : parsed('body', route.body, await bodyOf(c)),
         header: (name) => c.req.header(name),
+        stillMay: () => may(asked, route),
         hangUp: () => (c.env as Partial<HttpBindings> | undefined)?.outgoing?.destroy(),
       };
     },
   };
+
+  function may(asked: Asked, route: Route): boolean {
+    try {
+      checkRole(callerOf(asked, rule, deps), route, rule);
+      return true;
+    } catch {
+      return false;
+    }
+  }
 
   /** Wrong tokens are counted too, by address. */
   function identified(c: Context, asked: Asked): Caller {

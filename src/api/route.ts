@@ -23,6 +23,8 @@ export interface ApiDeps {
   log: Logger;
   /** The policy files of this daemon, as last read. */
   policies(): { loaded: readonly LoadedPolicy[]; faults: readonly PolicyFault[] };
+  /** How often a quiet stream says that it is alive. Default 10 s. */
+  heartbeatMs?: number;
   /** Who answers. */
   daemon: { owner: string; name: string };
 }
@@ -38,6 +40,8 @@ export interface Call<Query, Body> {
   body: Body;
   /** Names in lower case. */
   header(name: string): string | undefined;
+  /** May the caller still ask this? A token may have been taken back since. */
+  stillMay(): boolean;
   /** Ends the connection, whatever is still to be sent. */
   hangUp(): void;
 }

@@ -77,7 +77,10 @@ function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | nul
         send('retry: 2000\n\n', false);
         leave = call.deps.watch.join(address, call.header('last-event-id'), { send, end });
         if (leave === null) throw tooMany();
-        heartbeat = setInterval(() => send(': alive\n\n', false), HEARTBEAT_MS);
+        heartbeat = setInterval(() => {
+          if (call.stillMay()) send(': alive\n\n', false);
+          else cut();
+        }, call.deps.heartbeatMs ?? HEARTBEAT_MS);
         heartbeat.unref();
       },
       cancel: stop,

@@ -1,4 +1,5 @@
 /** The stream: pictures, what changed, what was missed, who comes back, who does not read, who is too many. */
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -188,6 +189,14 @@ test('who does not read is cut, and the others hear on', async () => {
   const seen = reads.events.length;
   await until('the other to hear on', () => reads.events.length > seen + 2);
   expect(reads.state.ended).toBe(false);
+});
+
+test('a token that is taken back ends what it follows', async () => {
+  await restart({ boundTo: '0.0.0.0', heartbeatMs: 50 });
+  const one = watchIt('/stream', { authorization: `Bearer ${api.tokens.reader}` });
+  await event(one, 'snapshot');
+  writeFileSync(api.tokensFile, '# none\n');
+  await until('its end', () => one.state.ended);
 });
 
 test('nobody watches: Redis is left alone', async () => {

@@ -43,6 +43,7 @@ export interface ApiSetup {
   clock?: Clock;
   watch?: Partial<WatchOptions>;
   dashboard?: string;
+  heartbeatMs?: number;
   limits?: Parameters<typeof listen>[3];
 }
 
@@ -69,6 +70,7 @@ export async function startApi(redis: RedisClient, setup: ApiSetup = {}): Promis
   });
   const deps: ApiDeps = {
     ...{ session, watch, clock, log },
+    ...(setup.heartbeatMs === undefined ? {} : { heartbeatMs: setup.heartbeatMs }),
     tokens: createTokenStore({ places: { file: tokensFile, local: null }, clock, log }),
     sessions: createSessions(),
     policies: () => ({ loaded: [], faults: [] }),
