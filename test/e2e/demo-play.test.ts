@@ -3,7 +3,14 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readParams } from '../../src/actuate/actuator.js';
+import { createLog } from '../../src/log.js';
+import { effectiveAtUs } from '../../src/redis/effective.js';
+import { startEmbeddedRedis } from '../../src/redis/embedded.js';
+import { check } from '../faults/checker.js';
+import { watchLimiter } from '../support/fault-record.js';
 
 const MAIN = new URL('../../dist/cli/main.js', import.meta.url).pathname;
 const SECONDS = 20;
@@ -99,6 +106,30 @@ describe('flyball demo', () => {
     expect(verify.stderr).toBe('');
     expect(verify.code).toBe(0);
     expect((result.changes as unknown as unknown[]).length).toBeGreaterThan(0);
+  });
+
+  test('the checker of fault schedules finds every invariant held that entries and Redis can show', async () => {
+    const log = createLog({ level: 'silent' });
+    const kept = await startEmbeddedRedis({ dataDir: join(dataDir, 'demo'), log });
+    const redis = new Redis(new URL(kept.url).pathname);
+    try {
+      const { limiter, look } = watchLimiter(() => redis, { name: 'checkout' });
+      await look();
+      const { params, nowUs } = await readParams(redis, { name: 'checkout' });
+      limiter.end = { params: params!, effective: effectiveAtUs(params!, nowUs) };
+      const { checks, entries, violations } = await check({
+        ...{ limiters: [limiter], faults: [], deadlineMs: 100, onRedisError: 'local' },
+        ...{ own: { rate: 0, capacity: 0 }, autopilotLost: null },
+      });
+      expect(violations).toEqual([]);
+      expect(entries).toBeGreaterThan(3);
+      for (const name of ['I1', 'I2', 'I4', 'I10', 'I13'] as const) {
+        expect(checks[name].checked, name).toBeGreaterThan(0);
+      }
+    } finally {
+      redis.disconnect();
+      await kept.release();
+    }
   });
 
   test('the picture tells the result of this run', () => {
