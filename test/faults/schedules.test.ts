@@ -4,7 +4,7 @@ import { OTHER_FAULTS, REDIS_FAULTS } from './fault-kinds.js';
 import { drawSchedule, type Outcome, runSchedule, scheduleText } from './schedules.js';
 
 // Real daemons that start, fail and come back.
-vi.setConfig({ testTimeout: 300_000 });
+vi.setConfig({ testTimeout: 900_000 });
 /** Chosen so that together they hold every fault. */
 const SEEDS = [2197, 28, 113, 224, 223, 445, 612, 43, 1, 3, 4, 5];
 const AT_ONCE = 3;
