@@ -128,8 +128,8 @@ function episode(stretch: Stretch, lane: Lane, options: EpisodesOptions): Episod
   const toMs = storedMs(last);
   const { after } = last.body;
   const closed = lane === 'would_be' || after === null || after.state === 'closed';
-  // A created limiter has none.
-  const { before } = first.body;
+  // A created limiter has none; what came at once after it moved what it began with.
+  const before = first.body.before ?? (last === first ? null : first.body.after);
   const open = moved && Number.isFinite(nowMs) && (nowMs - toMs < STEADY_MS || !closed);
   const untilMs = open ? nowMs : toMs;
   const told = {

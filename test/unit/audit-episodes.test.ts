@@ -207,6 +207,14 @@ describe('sentences', () => {
       null,
     );
     expect(episodesOf(created)[0]!.sentence).toBe('checkout begins; begins at 400/s, cap 44');
+    const moved = entriesOf(
+      [
+        { s: 0, reason: 'params_created' },
+        { s: 9, by: 'ops', reason: 'pin', to: { rate: 33 } },
+      ],
+      null,
+    );
+    expect(episodesOf(moved)[0]!.sentence).toBe('pin by ops; 400 → 33/s; 2 changes');
   });
 
   test('one that goes on says so, with where it stands', () => {
