@@ -84,6 +84,7 @@ export async function dashboardBench(_parts, { quick = false } = {}) {
 /** From the load event until rows stand there, and until a search that was typed has its answer. */
 async function openOnce(browser, url) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   await page.goto(url, { waitUntil: 'load' });
   await page.locator('tr.row').first().waitFor();
@@ -93,7 +94,7 @@ async function openOnce(browser, url) {
   })()`);
   await page.keyboard.press('/');
   await page.keyboard.type('l0999');
-  await page.waitForFunction("document.querySelectorAll('tr.row').length === 1");
+  await page.locator('tr.row').nth(1).waitFor({ state: 'detached' });
   const usableMs = await page.evaluate(
     "performance.now() - performance.getEntriesByType('navigation')[0].loadEventEnd",
   );
