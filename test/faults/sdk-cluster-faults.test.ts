@@ -96,6 +96,13 @@ test('C31: daemon and CLI work on three masters as on one server', async () => {
   const audit = await run('audit', 'refund');
   expect([audit.code, audit.stdout]).toEqual([0, expect.stringMatching(/33/)]);
   expect((await run('audit', 'verify', 'refund')).code).toBe(0);
+  const [all, debug, report] = [
+    await run('audit'),
+    await run('debug', 'refund', 'user:42'),
+    await run('report'),
+  ];
+  expect([all.code, debug.code, report.code]).toEqual([0, 0, 0]);
+  expect(debug.stdout).toMatch(/^passes {2}admitted/m);
   const doctor = await run('doctor', tempFolder('none'));
   expect(doctor.stdout).toMatch(
     /warn +topology +cluster of 3 masters and 1 replica, state ok, 16384 of 16384/,
