@@ -56,7 +56,8 @@ export default definePolicy({
   // While Redis is away each process limits on its own, with its part of the rate.
   onRedisError: 'local',
   // The numbers above are enforced as they are; what the autopilot would do is only recorded
-  // (flyball audit ${name}). When you agree with it: mode: 'auto' (flyball promote ${name} --to auto shows the evidence).
+  // (flyball audit ${name}). When you agree with it: mode: 'auto'; flyball promote ${name} --to auto
+  // shows the evidence.
   mode: 'recommend',
 });
 `;

@@ -166,7 +166,9 @@ function nextSteps({ file, dir, chosen, redis, packages }: Situation): NextStep[
     },
     { why: 'Ask each signal of the policy once.', command: `flyball check ${at} --live` },
     {
-      why: `Start the autopilot: it recommends, and flyball status ${chosen.name} shows what it would do. When you agree: flyball promote ${chosen.name} --to auto.`,
+      why:
+        `Start the autopilot: it recommends, and flyball status ${chosen.name} shows what it would do. ` +
+        `When you agree: flyball promote ${chosen.name} --to auto.`,
       command: `${where}flyball run ${shellWord(dir) ?? '<folder>'}`,
     },
   ];

@@ -114,10 +114,12 @@ function clear(output: string): string {
 /** All times, moved as one. */
 function told(text: string, byMs: number): string {
   const moved = (whole: string, day: string | undefined, at: string) => {
-    const shifted = new Date(Date.parse(`${day ?? '2026-01-02'}T${at.padEnd(8, ':00')}Z`) + byMs);
-    const [, date = '', time = ''] = /^(.*)T(\d\d:\d\d:\d\d)/.exec(shifted.toISOString()) ?? [];
+    const atMs = Date.parse(`${day ?? '2026-01-02'}T${at.padEnd(8, ':00')}Z`);
+    if (Number.isNaN(atMs)) return whole;
+    const [, date = '', time = ''] =
+      /^(.*)T(\d\d:\d\d:\d\d)/.exec(new Date(atMs + byMs).toISOString()) ?? [];
     const words = time.slice(0, at.length);
     return day === undefined ? words : `${date}${whole[10]}${words}`;
   };
-  return text.replace(/(?:(\d{4}-\d\d-\d\d)[ T])?\b(\d\d:\d\d(?::\d\d)?)(?![\d:])/g, moved);
+  return text.replace(/(?:(\d{4}-\d\d-\d\d)[ T])?(?<![\d:])(\d\d:\d\d(?::\d\d)?)(?![\d:])/g, moved);
 }
