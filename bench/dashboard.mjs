@@ -90,7 +90,8 @@ async function openOnce(browser, url) {
   await page.locator('tr.row').first().waitFor();
   const seen = await page.evaluate(`(() => {
     const { loadEventEnd } = performance.getEntriesByType('navigation')[0];
-    return { loadMs: loadEventEnd, rowsMs: performance.now() - loadEventEnd, rows: document.querySelectorAll('tr.row').length };
+    const rows = document.querySelectorAll('tr.row').length;
+    return { loadMs: loadEventEnd, rowsMs: performance.now() - loadEventEnd, rows };
   })()`);
   await page.keyboard.press('/');
   await page.keyboard.type('l0999');

@@ -2,23 +2,12 @@
 import type { PoliciesAnswer } from '../../api/types.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
-import type { Level } from '../data/attention.js';
 import { Glyph } from '../parts/glyph.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { policyHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
 import { PolicyPage } from './policy.jsx';
-
-export type Plan = PoliciesAnswer['limiters'][number];
-
-const ACTIONS: Record<Plan['action'], { level: Level; words: string }> = {
-  unchanged: { level: 'well', words: 'as its file says' },
-  create: { level: 'look', words: 'new: waits to be adopted' },
-  change: { level: 'look', words: 'a changed file waits to be adopted' },
-  mend: { level: 'look', words: 'has drifted from its policy' },
-  refuse: { level: 'act', words: 'cannot be adopted' },
-  orphan: { level: 'held', words: 'no file here: its adopted policy stays' },
-};
+import { type Plan, Stands } from './stands.jsx';
 
 export function PoliciesPage({ name }: { name: string | null }) {
   const asked = useAnswer('policies', api.policies, 5000);
@@ -71,16 +60,6 @@ export function PoliciesPage({ name }: { name: string | null }) {
         </section>
       )}
     </>
-  );
-}
-
-export function Stands({ plan }: { plan: Plan }) {
-  const { level, words } = ACTIONS[plan.action];
-  return (
-    <span class={`state ${level}`}>
-      <Glyph shape={level} />
-      {words}
-    </span>
   );
 }
 

@@ -9,7 +9,7 @@ import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { changeHash, limiterHash } from '../routing.js';
 import { VerbDialog } from '../verbs/dialog.jsx';
-import { type Plan, Stands } from './page.jsx';
+import { type Plan, Stands } from './stands.jsx';
 
 export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) {
   const state = useStore();
