@@ -19,9 +19,9 @@ export interface LastChange {
 }
 
 /**
- * One change of a person, a policy or a schedule is undone by itself. The autopilot moves in many small steps: they are
- * undone together, back to what had stood for ten minutes or to what somebody else had set. Where that is what is in force
- * again (it went down and came back), the newest step that made a difference is meant. `changes` newest first.
+ * One change of a person, a policy or a schedule is undone by itself. The autopilot moves in many small steps: they
+ * are undone together, back to what had stood for ten minutes or to what somebody else had set. Where that is what is
+ * in force again (it went down and came back), the newest step that made a difference is meant. Newest first.
  */
 export function lastChange(changes: readonly EpisodeEntry[], now: Numbers): LastChange | null {
   const moves = changes.filter(movesNumbers);

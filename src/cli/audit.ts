@@ -7,6 +7,7 @@ import { type EpisodeRef, showEpisode, showEpisodes } from './audit-episodes.js'
 import { follow } from './audit-follow.js';
 import { migrateCommand } from './audit-migrate.js';
 import { verifyCommand } from './audit-verify.js';
+import { sayHolds } from './held-now.js';
 import { parseCount, parseSince } from './options.js';
 import { type CliIo, UsageError } from './output.js';
 import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
@@ -93,7 +94,9 @@ async function run(
     return showEpisode(io, session, addresses[0]!, flags.episode, { diff, full, csv, limit });
   }
   if (flags.entries !== true && OF_ENTRIES.every((name) => flags[name] === undefined)) {
-    return showEpisodes(io, session, addresses, { ...when, limit, before, named: limiter });
+    await showEpisodes(io, session, addresses, { ...when, limit, before, named: limiter });
+    if (!io.flags.json) await sayHolds(io, session, addresses);
+    return;
   }
   const choice: EntryChoice = {
     ...when,
@@ -103,7 +106,8 @@ async function run(
   };
   const shown = { diff, full, csv, limit, named: limiter };
   if (flags.follow) return follow(io, session, limiter, choice, shown);
-  return showEntries(io, session, addresses, { ...choice, before }, shown);
+  await showEntries(io, session, addresses, { ...choice, before }, shown);
+  if (!io.flags.json && !csv) await sayHolds(io, session, addresses);
 }
 
 /** Stream ids are Redis's time, which may differ from ours. */

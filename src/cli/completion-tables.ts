@@ -5,8 +5,8 @@ import { allOf, type CommandSpec, type Kind, type OptionSpec } from './completio
 export type Line = (word: string, description: string) => string;
 
 /**
- * Four functions: is this word a command here, does this option take a value, and what may be a value, an option, or the argument
- * at a position. Each prints lines, or `:files` or `:limiters`.
+ * Is this word a command here, does this option take a value; and what may be a value, an option, or the argument at
+ * a position: lines, or `:files` or `:limiters`.
  */
 export function tables(spec: CommandSpec, line: Line): string {
   const all = allOf(spec);

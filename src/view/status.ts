@@ -177,7 +177,8 @@ function bounds(p: Params): NonNullable<StatusView['bounds']> {
   };
 }
 
-function holdsOf(p: Params, nowMs: number): HoldView[] {
+/** Those of people; a pin leads. */
+export function holdsOf(p: Params, nowMs: number): HoldView[] {
   const out: HoldView[] = [];
   const add = (kind: HoldView['kind'], untilMs: number, by: string) => {
     if (untilMs !== -1 && untilMs <= nowMs) return;

@@ -82,6 +82,10 @@ describe('--last', () => {
     expect(entries[0]!.body).toMatchObject({
       detail: { chosen: 'last', undoesRevision: 2, until: expect.any(Number) },
     });
+    const told = await run('audit checkout');
+    expect(told.stderr).toMatch(
+      /checkout is pinned by .* for (1 h|59 min).* more; flyball release checkout ends it\./,
+    );
     const again = await run('rollback checkout --last --yes');
     expect(again.stdout).toContain('before the rollback by');
     expect(await mustRead(redis, checkout)).toMatchObject({ rate: 50, revision: 6 });

@@ -1,0 +1,33 @@
+/** The holds that are active now, with the time left and what ends them, below what is told of the past. Stage: cli. */
+import { readParams } from '../actuate/actuator.js';
+import type { LimiterAddress } from '../redis/keys.js';
+import type { Session } from '../view/limiters.js';
+import { type HoldView, holdsOf } from '../view/status.js';
+import { clean, span } from '../view/text.js';
+import type { CliIo } from './output.js';
+
+const ENDS: Record<HoldView['kind'], string> = {
+  pinned: 'release',
+  frozen: 'thaw',
+  open: 'reset',
+};
+
+/** Talk: nothing of it is part of the result. */
+export async function sayHolds(
+  io: CliIo,
+  { redis }: Session,
+  addresses: readonly LimiterAddress[],
+): Promise<void> {
+  for (const address of addresses) {
+    // Params that cannot be read hold nothing that anybody could tell.
+    const read = await readParams(redis, address).catch(() => null);
+    if (read?.params == null) continue;
+    for (const { kind, by, leftMs } of holdsOf(read.params, read.nowUs / 1000)) {
+      const left = leftMs === null ? 'until a person ends it' : `for ${span(leftMs)} more`;
+      const name = clean(address.name);
+      io.say(
+        `${name} is ${kind} by ${clean(by) || '?'} ${left}; flyball ${ENDS[kind]} ${name} ends it.`,
+      );
+    }
+  }
+}
