@@ -14,6 +14,8 @@ import type { EntryValues, StoredEntry } from './entry.js';
 
 export const ENOUGH_HOURS = 24;
 export const ENOUGH_FRESH = 0.99;
+/** What adding up tenths of seconds costs. */
+const ROUNDING = 1e-9;
 
 export interface Evidence {
   /** Redis ms: when its policy was adopted, or eight days ago, whichever is later. */
@@ -65,7 +67,7 @@ export function evidenceOf(
   let wouldBe: Pick<EntryValues, 'rate' | 'state'> = { rate: params.rate, state: 'closed' };
   for (const row of rows) {
     watchedS += row.watchedS;
-    if (row.freshS !== undefined) {
+    if (row.freshS !== undefined && row.watchedS > 0) {
       knownS += row.watchedS;
       freshS += row.freshS;
     }
@@ -110,7 +112,7 @@ export function lacking({ hours, fresh }: Evidence): string[] {
   const told: string[] = [];
   if (hours < ENOUGH_HOURS) told.push(`watched ${hoursText(hours)} of ${ENOUGH_HOURS} h`);
   if (fresh === null) told.push('how many readings were fresh is not known');
-  else if (fresh < ENOUGH_FRESH) {
+  else if (fresh < ENOUGH_FRESH - ROUNDING) {
     told.push(
       `${shareText(fresh)} of the readings were fresh, ${shareText(ENOUGH_FRESH)} are needed`,
     );
@@ -127,13 +129,14 @@ export function evidenceText(evidence: Evidence): string {
   return `watched ${hoursText(hours)}, ${readings}; the law would have cut ${times(cuts)}, tripped ${times(trips)}, and its rate refused ${refused} of ${admitted} requests${share}`;
 }
 
+/** Rounded down: 23.99 h are not yet 24 h. */
 function hoursText(hours: number): string {
-  return `${Number(hours.toFixed(1))} h`;
+  return `${Math.floor(hours * 10) / 10} h`;
 }
 
 /** Rounded down: 98.99 % must not read as 99 %. */
 function shareText(share: number): string {
-  return `${Math.floor(share * 1000) / 10} %`;
+  return `${Math.floor((share + ROUNDING) * 1000) / 10} %`;
 }
 
 function times(count: number): string {

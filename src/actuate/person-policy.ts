@@ -81,8 +81,8 @@ export function standsTold(said: ByPerson): string {
 }
 
 /**
- * A person put `hash` in place of what was adopted: a daemon that starts with the file they replaced must not adopt that
- * again. Of several in a row, the first that was replaced counts, for it is what the files say.
+ * A person put `to` in place of `from`: a daemon that starts with the file they replaced must not adopt that again.
+ * Of several in a row, the first that was replaced counts, for it is what the files say.
  */
 export function replacedBy(
   text: string,

@@ -27,10 +27,15 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+const env = () => ({
+  FLYBALL_REDIS_URL: server.url,
+  // A busy machine takes a while to start a process for each file.
+  FLYBALL_POLICY_DEADLINE_MS: '120000',
+});
 const run = (args: string, typed?: string) =>
   cli(
     args.split(' ').map((arg) => arg.replace('DIR', folder)),
-    { env: { FLYBALL_REDIS_URL: server.url, FLYBALL_POLICY_DEADLINE_MS: '120000' }, ...(typed === undefined ? {} : { typed }) },
+    { env: env(), ...(typed === undefined ? {} : { typed }) },
   );
 const json = async (args: string) => JSON.parse((await run(args)).stdout);
 
