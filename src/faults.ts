@@ -63,10 +63,8 @@ export function describeFault(error: unknown): Fault {
   };
 }
 
-const BAD_CONFIG =
-  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE|REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING))$/;
-
-const BAD_AUDIT_CONFIG = /^FLYBALL_E_AUDIT_(FOLDER|KEY|POSTGRES)$/;
+const BAD_CONFIG = /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE)$/;
+const BAD_REDIS = /^FLYBALL_E_REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING)$/;
 
 export function exitFor(code: string): number {
   if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;

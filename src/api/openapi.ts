@@ -30,9 +30,13 @@ const MEANING: Readonly<Record<number, string>> = {
 
 export function openApiDocument(routes: readonly Route[]): Json {
   const paths: Record<string, Json> = {};
+  /** Answers that several routes share stand there once. */
+  const answers = new Map<z.ZodType, string>();
+  for (const { answer, id } of routes)
+    if (!answers.has(answer)) answers.set(answer, `Answer_${id}`);
   for (const route of routes) {
     const path = `/api/v1${route.path}`;
-    paths[path] = { ...paths[path], [route.method]: operation(route) };
+    paths[path] = { ...paths[path], [route.method]: operation(route, answers.get(route.answer)!) };
   }
   return {
     openapi: '3.1.0',
@@ -45,8 +49,18 @@ export function openApiDocument(routes: readonly Route[]): Json {
     },
     paths,
     components: {
+      responses: Object.fromEntries(
+        Object.entries(MEANING).map(([status, description]) => [
+          `Problem_${status}`,
+          {
+            description,
+            content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },
+          },
+        ]),
+      ),
       schemas: {
         Problem: schemaOf(problem),
+        ...Object.fromEntries([...answers].map(([schema, name]) => [name, schemaOf(schema)])),
         ...Object.fromEntries(
           Object.entries(streamEvents).map(([name, schema]) => [`Event_${name}`, schemaOf(schema)]),
         ),
@@ -62,12 +76,12 @@ export function openApiDocument(routes: readonly Route[]): Json {
   };
 }
 
-function operation(route: Route): Json {
+function operation(route: Route, answer: string): Json {
   const { id, summary, role, query, body, faults = [] } = route;
   const stream = route.path === '/stream';
   const statuses = [...ALWAYS, ...(body === undefined ? [] : WITH_BODY), ...faults];
   const type = stream ? 'text/event-stream' : 'application/json';
-  const schema = stream ? { type: 'string' } : schemaOf(route.answer);
+  const schema = stream ? { type: 'string' } : { $ref: `#/components/schemas/${answer}` };
   const free = role === null;
   return {
     operationId: id,
@@ -89,13 +103,7 @@ function operation(route: Route): Json {
       ...Object.fromEntries(
         [...new Set(statuses)]
           .sort((a, b) => a - b)
-          .map((status) => [
-            status,
-            {
-              description: MEANING[status],
-              content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },
-            },
-          ]),
+          .map((status) => [status, { $ref: `#/components/responses/Problem_${status}` }]),
       ),
     },
   };

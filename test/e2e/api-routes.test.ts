@@ -78,6 +78,14 @@ function check(schema: Json, value: unknown, what: string): void {
   expect([what, parsed.success ? [] : parsed.error.issues]).toEqual([what, []]);
 }
 
+/** What a reference of the document leads to. */
+function led<T>(node: unknown): T {
+  const { $ref } = (node ?? {}) as { $ref?: string };
+  if ($ref === undefined) return node as T;
+  const parts = $ref.replace('#/', '').split('/');
+  return parts.reduce<unknown>((at, part) => (at as Json)[part], document) as T;
+}
+
 /** Calls it and holds the answer against the document. `path` is the document's, `fill` what stands in its braces. */
 async function ask(
   method: string,
@@ -98,7 +106,7 @@ async function ask(
     ...(body && { body: JSON.stringify(body) }),
   });
   const json = await jsonOf(reply);
-  const told = operation.responses[reply.status];
+  const told = led<Operation['responses'][string] | undefined>(operation.responses[reply.status]);
   expect([method, path, reply.status, told !== undefined, json]).toEqual([
     method,
     path,
@@ -109,7 +117,7 @@ async function ask(
   const [[type, { schema }]] = Object.entries(told!.content) as [[string, { schema: Json }]];
   expect(reply.headers.get('content-type')).toContain(type);
   const problem = document.components.schemas.Problem as Json;
-  check(reply.status < 400 ? schema : problem, json, `${method} ${path}`);
+  check(reply.status < 400 ? led<Json>(schema) : problem, json, `${method} ${path}`);
   const statuses = called.get(operation.operationId) ?? new Set();
   called.set(operation.operationId, statuses.add(reply.status));
   return { status: reply.status, json };

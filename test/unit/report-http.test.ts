@@ -60,7 +60,7 @@ test('metrics: our names, HELP on each, and no label for a subject', async () =>
   for (const [, name, type] of names) {
     expect(text).toMatch(new RegExp(`^# HELP ${name} .{10,}`, 'm'));
     expect(name).toMatch(
-      /^flyball_(enforce|sense|estimate|decide|guard|actuate|audit|policy|daemon)_[a-z_]+$/,
+      /^flyball_(enforce|sense|estimate|decide|guard|actuate|audit|policy|daemon|api)_[a-z_]+$/,
     );
     if (type === 'counter') expect(name).toMatch(/_total$/);
   }
