@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { EXIT, FlyballError } from '../errors.js';
 import { describeFault } from '../faults.js';
 import { redactUrl } from '../log.js';
+import { checkExports } from './doctor-audit.js';
 import { checkDaemons } from './doctor-daemons.js';
 import type { Finding } from './doctor-finding.js';
 import { checkFolder } from './doctor-folder.js';
@@ -52,6 +53,7 @@ async function examine(io: CliIo, paths: string[], loadMs?: number): Promise<Fin
       ...(await contained('topology', async () => [await checkTopology(session.redis)])),
       ...(await contained('redis', () => checkRedis(session.redis, session.prefix))),
       ...(await contained('limiters', () => checkDaemons(session))),
+      ...(await contained('audit export', () => checkExports(session))),
       ...checkFolder(io.env),
       ...(await contained('policies', () => checkPolicies(io, session, paths))),
       ...(loadMs === undefined

@@ -229,6 +229,24 @@ describe('daemons', () => {
   });
 });
 
+describe('audit export', () => {
+  test('an exporter that has all, one that lacks entries for long; none says nothing', async () => {
+    expect((await doctor()).of('audit export')).toEqual([]);
+    const [[newest] = ['']] = await redis.xrevrange(keys.audit, '+', '-', 'COUNT', 1);
+    await redis.hset(keys.retention, '@file:east', `${newest} 1`, 'keeps', '100 200');
+    expect((await doctor()).of('audit export')).toEqual([
+      { check: 'audit export', status: 'ok', message: 'file:east has all entries' },
+    ]);
+    await redis.del(keys.audit);
+    const hoursAgo = Number.parseInt(newest, 10) - 7_200_000;
+    await redis.xadd(keys.audit, `${hoursAgo}-1`, 'kind', 'change');
+    await redis.hset(keys.retention, '@file:east', `${hoursAgo}-0 1`);
+    const [late] = (await doctor()).of('audit export');
+    expect(late).toMatchObject({ status: 'warn', mend: expect.stringContaining('logs') });
+    expect(late!.message).toMatch(/^file:east lacks entries of checkout, the oldest for 2 h/);
+  });
+});
+
 describe('the data folder', () => {
   test('open to others: a warning, and the command closes it', async () => {
     chmodSync(data, 0o755);
