@@ -101,7 +101,13 @@ async function exportAll() {
   const log = createLog({ level: 'silent' });
   const nowMs = () => Date.now();
   const given = { dir: folder, id, prefix: 'flyball', maxBytes: 1 << 30, signer: null, nowMs };
-  const sink = createFileSink({ ...given, redis, owner: 'bench', onCut: () => {} });
+  const sink = createFileSink({
+    ...given,
+    redis,
+    owner: 'bench',
+    leaseMs: 15_000,
+    onCut: () => {},
+  });
   const nothing = () => {};
   const exporter = createExporter({
     ...{ redis, prefix: 'flyball', sink, nowMs, log },

@@ -7,28 +7,27 @@ import { entryText, type HeadLine, type Position, positionOf } from './export-li
 import { hashesIn } from './folder-resume.js';
 import type { Sink } from './sink.js';
 
-/** Who is silent for longer does not write there any more. */
-const LEASE_MS = 15_000;
-
 export function createFileSink(
   options: FolderOptions & {
     /** The folder's own. */
     id: string;
     redis: RedisClient;
     owner: string;
+    /** Who is silent for longer does not write there any more. */
+    leaseMs: number;
     onCut: (file: string, bytes: number) => void;
   },
 ): Sink {
-  const { id, redis, owner, dir, prefix, signer, onCut } = options;
+  const { id, redis, owner, leaseMs, dir, prefix, signer, onCut } = options;
   const key = fleetKeys(prefix).exporter(id);
   const heads = new Map<string, HeadLine>();
   let hold: FolderHold | null = null;
   let folder: ExportFolder | null = null;
 
   async function leased(): Promise<boolean> {
-    if ((await redis.set(key, owner, 'PX', LEASE_MS, 'NX')) === 'OK') return true;
+    if ((await redis.set(key, owner, 'PX', leaseMs, 'NX')) === 'OK') return true;
     if ((await redis.get(key)) !== owner) return false;
-    return (await redis.pexpire(key, LEASE_MS)) === 1;
+    return (await redis.pexpire(key, leaseMs)) === 1;
   }
 
   async function reopen(): Promise<void> {

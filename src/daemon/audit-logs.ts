@@ -30,6 +30,7 @@ export interface AuditLogsOptions {
   redis: RedisClient;
   prefix: string;
   owner: string;
+  leaseMs: number;
   limiters: ReadonlyMap<string, ManagedLimiter>;
   clock: Clock;
   log: Logger;
@@ -112,7 +113,7 @@ function exportOn(exporter: Exporter, clock: Clock) {
 }
 
 async function openSinks(options: AuditLogsOptions, signer: Signer | null): Promise<Sink[]> {
-  const { config, redis, prefix, owner, clock, log } = options;
+  const { config, redis, prefix, owner, leaseMs, clock, log } = options;
   const sinks: Sink[] = [];
   if (config.folder !== undefined) {
     const dir = config.folder;
@@ -124,7 +125,7 @@ async function openSinks(options: AuditLogsOptions, signer: Signer | null): Prom
         `${file} ended in half a line (${bytes} bytes): its writer was killed. It is cut off, and written again.`,
       );
     const given = { dir, id, prefix, maxBytes: config.fileBytes, signer, nowMs };
-    sinks.push(createFileSink({ ...given, redis, owner, onCut }));
+    sinks.push(createFileSink({ ...given, redis, owner, leaseMs: 3 * leaseMs, onCut }));
   }
   if (config.postgres !== undefined) {
     await probePostgres(config.postgres);

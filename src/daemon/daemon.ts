@@ -209,8 +209,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     if (!once) {
-      const given = { config: config.audit, redis, prefix, owner, limiters, clock, log, metrics };
-      audit = await openAuditLogs(given);
+      const given = { redis, prefix, owner, leaseMs, limiters, clock, log, metrics };
+      audit = await openAuditLogs({ config: config.audit, ...given });
       const auditFault = () => audit?.fault() ?? null;
       const states = { auditFault, closing: () => closing !== null };
       const checks = healthChecks({ loop, redis, policies, limiters, ...states });

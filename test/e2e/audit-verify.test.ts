@@ -2,10 +2,16 @@
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { retain } from '../../src/actuate/retention.js';
+import { systemClock } from '../../src/clock.js';
+import { openAuditLogs } from '../../src/daemon/audit-logs.js';
+import { readConfig } from '../../src/daemon/config.js';
+import type { ManagedLimiter } from '../../src/daemon/managed-limiter.js';
 import { fleetKeys } from '../../src/redis/keys.js';
+import { createMetrics } from '../../src/report/metrics.js';
 import {
   address,
   change,
@@ -17,6 +23,7 @@ import {
   keys,
 } from '../support/audit-rig.js';
 import { cli } from '../support/cli-run.js';
+import { until } from '../support/daemon.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { tempFolder } from '../support/temp-folder.js';
 
@@ -292,5 +299,40 @@ describe('what the log keeps', () => {
     const { limiters } = await verified(['--export', dir], 0);
     expect(limiters[0]).toMatchObject({ verdict: 'consistent', gaps: [{ why: 'trimmed' }] });
     await exporter.close();
+  });
+
+  test('a daemon trims the logs that it leads, and only those', async () => {
+    await history(redis, 150);
+    const before = await redis.xlen(keys.audit);
+    const metrics = createMetrics('test');
+    for (const leads of [false, true]) {
+      const limiter = { address, leads } as ManagedLimiter;
+      const config = { ...readConfig({}).audit, keep: 100, keepMost: 200 };
+      const logs = await openAuditLogs({
+        ...{
+          config,
+          redis,
+          prefix: 'flyball',
+          owner: 'd1',
+          leaseMs: 1000,
+          clock: systemClock,
+          metrics,
+        },
+        limiters: new Map([['checkout', limiter]]),
+        log: pino({ level: 'silent' }),
+      });
+      logs.start();
+      if (leads) await until('it is trimmed', async () => (await redis.xlen(keys.audit)) < before);
+      await logs.close();
+      if (!leads) expect(await redis.xlen(keys.audit)).toBe(before);
+    }
+    const [note] = (await readEntries(redis, address, { limit: 1 })).entries;
+    expect(note!.body).toMatchObject({
+      reason: 'audit_trimmed',
+      actor: { kind: 'autopilot', name: 'd1' },
+    });
+    expect(await metrics.registry.metrics()).toMatch(
+      /trimmed_entries_total\{limiter="checkout",exported="yes"} 1\d\d/,
+    );
   });
 });

@@ -89,7 +89,7 @@ export async function folderExporter(
     seen.cut += bytes;
   };
   const given = { dir, id, prefix: 'flyball', maxBytes, signer, nowMs };
-  const sink = createFileSink({ ...given, redis, owner, onCut });
+  const sink = createFileSink({ ...given, redis, owner, leaseMs: 15_000, onCut });
   return Object.assign(exporterTo(redis, sink, seen, nowMs), { sink, seen });
 }
 
