@@ -63,12 +63,15 @@ export function describeFault(error: unknown): Fault {
   };
 }
 
-const BAD_CONFIG = /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE)$/;
-const BAD_REDIS = /^FLYBALL_E_REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING)$/;
+/** Settings and files that must be mended before anything can start. */
+const BAD_CONFIG = [
+  /^FLYBALL_E_(POLICY_.*|CONFIG_.*|DATA_DIR|API_TOKENS_FILE)$/,
+  /^FLYBALL_E_REDIS_(NOT_CONFIGURED|URL|TLS|PASSWORD_FILE|SERVER_MISSING)$/,
+  /^FLYBALL_E_AUDIT_(FOLDER|KEY|POSTGRES)$/,
+];
 
 export function exitFor(code: string): number {
   if (code.startsWith('FLYBALL_E_CLI_') || code === 'FLYBALL_E_NAME_INVALID') return EXIT.usage;
   if (code === 'FLYBALL_E_REDIS_UNREACHABLE') return EXIT.redisUnreachable;
-  const badConfig = BAD_CONFIG.test(code) || BAD_AUDIT_CONFIG.test(code);
-  return badConfig ? EXIT.badConfig : EXIT.fault;
+  return BAD_CONFIG.some((known) => known.test(code)) ? EXIT.badConfig : EXIT.fault;
 }
