@@ -118,7 +118,7 @@ test('FLYBALL_RELOAD=apply: a changed file is pending until a person applies it;
   await adopted('b');
 });
 
-const RELOADS = 20;
+const RELOADS = 12;
 
 test('C85: reload after reload leaves no process, no descriptor and no memory behind', async () => {
   setup.write('checkout.ts', owned('o0'));
@@ -134,7 +134,7 @@ test('C85: reload after reload leaves no process, no descriptor and no memory be
   // What a reload that has just ended still holds is given back; what leaks never is.
   const after = await quiet(daemon, before.descriptors + 2);
   expect(after.residentMb).toBeLessThan(before.residentMb + 60);
-  expect(await redis.xlen(keys.sources)).toBe(20);
+  expect(await redis.xlen(keys.sources)).toBe(4 + RELOADS);
 });
 
 /** Once nothing that was started for a reload runs any more, and so few descriptors are open. */
