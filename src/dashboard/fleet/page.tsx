@@ -12,11 +12,13 @@ import { useTitle } from '../shell/title.js';
 import { Leases } from './leases.jsx';
 import { Redis } from './redis.jsx';
 
+/** Each answer asks Redis for the lease of every limiter. */
+const FLEET_EVERY_MS = 5000;
 /** A daemon that has said nothing for so long is gone, or cut off. */
 const SILENT_MS = 10_000;
 
 export function FleetPage() {
-  const asked = useAnswer('fleet', api.fleet, 2000);
+  const asked = useAnswer('fleet', api.fleet, FLEET_EVERY_MS);
   const answer = asked.value;
   const gone = answer?.daemons.filter(isGone) ?? [];
   const unled = answer?.leases.filter(({ owner }) => owner === null) ?? [];

@@ -1,5 +1,5 @@
 /** What happened, to all limiters: episodes, newest first, each with the way to undo it. Stage: dashboard. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { EpisodesAnswer } from '../../api/types.js';
 import { span } from '../../view/text.js';
 import { api } from '../client.js';
@@ -11,11 +11,14 @@ import { changeHash, limiterHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
 
 const PAGE = 30;
+/** Episodes of a thousand limiters cost their daemon something. */
+const AGAIN_MS = 5000;
 type Episodes = EpisodesAnswer['episodes'];
+type Page = Pick<EpisodesAnswer, 'episodes' | 'next'>;
 
 export function HistoryPage() {
   const { entries, connection } = useStore();
-  const [told, setTold] = useState<{ episodes: Episodes; next: string | null } | null>(null);
+  const [told, setTold] = useState<Page | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   useTitle('What happened · Flyball');
   const take = async (before?: string) => {
@@ -24,23 +27,26 @@ export function HistoryPage() {
         limit: PAGE,
         ...(before === undefined ? {} : { before }),
       });
-      setTold((old) => ({
-        episodes:
-          before === undefined || old === null
-            ? answer.episodes
-            : [...old.episodes, ...answer.episodes],
-        next: answer.next,
-      }));
+      setTold((old) => joined(old, answer, before !== undefined));
       setFault(null);
     } catch (error) {
       setFault(wordsOf(error));
     }
   };
-  // A new entry may belong to an episode that is shown: the newest are read again.
-  const newest = entries[0]?.id;
   useEffect(() => {
     void take();
-  }, [newest, connection.kind]);
+  }, [connection.kind]);
+  // A new entry may belong to an episode that is shown: the newest are read again, though not at each.
+  const newest = entries[0]?.id;
+  const due = useRef(newest);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (due.current === newest || document.visibilityState !== 'visible') return;
+      due.current = newest;
+      void take();
+    }, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [newest]);
   return (
     <>
       <div class="head">
@@ -58,7 +64,7 @@ export function HistoryPage() {
         <section class="sheet" aria-label="Episodes of all limiters">
           <ol class="story">
             {told.episodes.map((one) => (
-              <Told key={`${one.limiter} ${one.id}`} one={one} />
+              <Told key={keyOf(one)} one={one} />
             ))}
           </ol>
           {told.next !== null && (
@@ -70,6 +76,23 @@ export function HistoryPage() {
       )}
     </>
   );
+}
+
+/** Older ones behind those that are there; the newest in place of what they were. */
+function joined(old: Page | null, answer: Page, older: boolean): Page {
+  if (old === null) return { episodes: answer.episodes, next: answer.next };
+  if (older) return { episodes: [...old.episodes, ...answer.episodes], next: answer.next };
+  const again = new Set(answer.episodes.map(keyOf));
+  const rest = old.episodes.filter((one) => !again.has(keyOf(one)));
+  const kept = rest.length > 0 && answer.next !== null;
+  return {
+    episodes: [...answer.episodes, ...(kept ? rest : [])],
+    next: kept ? old.next : answer.next,
+  };
+}
+
+function keyOf({ limiter, lane, id }: Episodes[number]): string {
+  return `${limiter} ${lane} ${id}`;
 }
 
 function Told({ one }: { one: Episodes[number] }) {

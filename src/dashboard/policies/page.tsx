@@ -9,8 +9,11 @@ import { useTitle } from '../shell/title.js';
 import { PolicyPage } from './policy.jsx';
 import { type Plan, Stands } from './stands.jsx';
 
+/** A plan reads policy and log of every limiter. */
+const PLAN_EVERY_MS = 30_000;
+
 export function PoliciesPage({ name }: { name: string | null }) {
-  const asked = useAnswer('policies', api.policies, 5000);
+  const asked = useAnswer('policies', api.policies, PLAN_EVERY_MS);
   const answer = asked.value;
   const plans = answer?.limiters ?? [];
   const wrong =
