@@ -15,6 +15,7 @@ import { nowMs, useStore } from '../data/store.js';
 import { Glyph } from '../parts/glyph.jsx';
 import { limiterHash, overviewHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
+import { useLastEpisodes } from './episodes.js';
 import { useOverviewKeys } from './keys.js';
 import { LimiterRow } from './row.jsx';
 import { rowHeight, useVisibleRows } from './window.js';
@@ -34,7 +35,7 @@ const HEADS: readonly {
   { by: 'admitted', title: 'Admitted', column: 'col-num', num: true, wide: true },
   { by: 'denied', title: 'Denied', column: 'col-num', num: true },
   { by: 'signal', title: 'Worst signal', column: 'col-signal', wide: true },
-  { by: 'change', title: 'Last change', column: '', wide: true },
+  { by: 'change', title: 'What happened last', column: '', wide: true },
 ];
 const LEVEL_WORDS = {
   act: 'need you now',
@@ -60,6 +61,7 @@ export function Overview({ search: asked, sort: askedSort }: { search: string; s
       ),
     [all, search, sort],
   );
+  const told = useLastEpisodes(views.size);
   const range = useVisibleRows(body, shown.length);
   const wrong = all.filter((row) => row.attention.level === 'act');
   useTitle(
@@ -160,6 +162,7 @@ export function Overview({ search: asked, sort: askedSort }: { search: string; s
                   index={range.from + i}
                   chosen={row.view.limiter === chosen}
                   nowMs={now}
+                  told={told.get(row.view.limiter)}
                 />
               ))}
               <Spacer rows={Math.max(0, shown.length - range.to)} height={range.height} />

@@ -1,4 +1,5 @@
 /** One limiter as a row of the overview. Stage: dashboard. */
+import type { EpisodeView } from '../../view/episodes.js';
 import { withUnit } from '../../view/signal-unit.js';
 import { number } from '../../view/text.js';
 import { isOld } from '../data/attention.js';
@@ -15,9 +16,11 @@ export interface RowProps {
   index: number;
   chosen: boolean;
   nowMs: number;
+  /** Its last episode, where it is known. */
+  told: EpisodeView | undefined;
 }
 
-export function LimiterRow({ row, index, chosen, nowMs }: RowProps) {
+export function LimiterRow({ row, index, chosen, nowMs, told }: RowProps) {
   const { view, attention } = row;
   const { traffic, inForce, bounds, worst } = view;
   const href = limiterHash(view.limiter);
@@ -82,15 +85,22 @@ export function LimiterRow({ row, index, chosen, nowMs }: RowProps) {
         )}
       </td>
       <td class="wide">
-        {view.lastChange ? (
-          <span class="lines" title={outside(view.lastChange.sentence)}>
-            <b>{ago(view.lastChange.atMs, nowMs)}</b> <Outside text={view.lastChange.sentence} />
-          </span>
-        ) : (
-          <span class="soft">never changed</span>
-        )}
+        <Last view={view} told={told} nowMs={nowMs} />
       </td>
     </tr>
+  );
+}
+
+/** The last episode in words; of what came after it, the last change. */
+function Last({ view, told, nowMs }: Pick<RowProps, 'told' | 'nowMs'> & Pick<Row, 'view'>) {
+  const last = view.lastChange;
+  if (last === null) return <span class="soft">never changed</span>;
+  const holds = told !== undefined && told.lastRevision === last.revision;
+  const sentence = holds ? told.sentence : last.sentence;
+  return (
+    <span class="lines" title={outside(sentence)}>
+      <b>{ago(last.atMs, nowMs)}</b> <Outside text={sentence} />
+    </span>
   );
 }
 
