@@ -110,7 +110,7 @@ export function parseLine(text: string): ExportLine | null {
 
 function entryOf(text: string, line: Record<string, unknown>): EntryLine | null {
   const { limiter, id } = line;
-  if (typeof limiter !== 'string' || typeof id !== 'string') return null;
+  if (typeof limiter !== 'string' || typeof id !== 'string' || !/^\d+-\d+$/.test(id)) return null;
   if (Array.isArray(line.fields)) {
     return { kind: 'entry', limiter, id, fields: line.fields.map(String) };
   }
