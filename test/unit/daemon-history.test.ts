@@ -56,7 +56,7 @@ async function report(minute: number): Promise<void> {
 }
 
 const tick = (nowMs: number, more: Partial<HistoryTick> = {}): HistoryTick => ({
-  ...{ nowMs, dtMs: 1000, overload: false, drift: false },
+  ...{ nowMs, dtMs: 1000, overload: false, drift: false, fresh: true },
   inForce: { state: 'closed', rate: 100, capacity: 200, inFlightMax: 20 },
   ...more,
 });
@@ -110,7 +110,7 @@ test('a row is written after its minute, with what the leader saw of it', async 
   const one = history();
   const from = MINUTE * 60_000;
   for (let s = 0; s < 60; s++) {
-    const more: Partial<HistoryTick> = { overload: s < 5, drift: s < 2 };
+    const more: Partial<HistoryTick> = { overload: s < 5, drift: s < 2, fresh: s >= 3 };
     const state = s < 10 ? ('open' as const) : ('closed' as const);
     const inForce = { state, rate: s, capacity: 200, inFlightMax: 20 };
     one.watch(tick(from + s * 1000, { ...more, inForce }));
@@ -126,7 +126,7 @@ test('a row is written after its minute, with what the leader saw of it', async 
   await one.close();
   expect(rows).toMatchObject([
     {
-      ...{ minute: MINUTE, watchedS: 60, notClosedS: 10, overloadS: 5, driftS: 2 },
+      ...{ minute: MINUTE, watchedS: 60, notClosedS: 10, overloadS: 5, driftS: 2, freshS: 57 },
       ...{ state: 'closed', rate: 59, offered: 3600, inFlightMax: 20 },
     },
   ]);
