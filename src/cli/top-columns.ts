@@ -92,7 +92,7 @@ export function tableRow(view: StatusView, c: Colours): string[] {
   });
 }
 
-/** Those that fit, in their order; the limiter's name takes what is left, up to twice its width. */
+/** Those that fit, in their order; the limiter's name takes what is left, up to 40. */
 export function columnsFor(width: number): Column[] {
   const kept = new Set<Column>();
   let used = -GAP;

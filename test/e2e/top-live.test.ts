@@ -48,11 +48,14 @@ describe('without a terminal', () => {
   });
 
   test('--json: a line each second until Ctrl-C', async () => {
-    const lines = cli(['top', '--json'], { env });
-    // Two looks are surely over by then; more do no harm.
-    setTimeout(() => process.emit('SIGINT'), 2500);
-    const { code, stdout } = await lines;
-    expect(code).toBe(130);
+    const terminal = fakeTerminal(['top', '--json'], env);
+    await vi.waitFor(() => expect(terminal.all().trim().split('\n').length).toBeGreaterThan(1), {
+      timeout: 20_000,
+    });
+    process.emit('SIGINT');
+    expect(await terminal.code).toBe(130);
+    const stdout = terminal.all();
+    expect(stdout).not.toContain('\x1b');
     const each = stdout
       .trim()
       .split('\n')
