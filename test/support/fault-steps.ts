@@ -23,8 +23,11 @@ export const STEPS = {
 } as const;
 export type TurnStep = keyof typeof STEPS;
 
-/** Before Redis gets the request; when Redis has done it and the daemon does not know; when the daemon knows. */
-export const MOMENTS = ['asked', 'unheard', 'heard'] as const;
+/**
+ * Before Redis gets the request; when Redis has done it and the daemon does not know. Who knows, and dies then, dies
+ * before the next step is asked for.
+ */
+export const MOMENTS = ['asked', 'unheard'] as const;
 export type Moment = (typeof MOMENTS)[number];
 
 /** Kills -9 a daemon at the next such moment; false: it did not come within the time, and the daemon lives. */
@@ -55,14 +58,8 @@ export async function killAt(
         return false;
       }
       if (from !== 'server' || asked !== connection) return true;
-      if (moment === 'unheard') {
-        kill();
-        return false;
-      }
-      // It has the answer, and whatever it does next it does not do.
-      setImmediate(kill);
-      asked = {};
-      return true;
+      kill();
+      return false;
     };
   });
   const killed = await hit;
