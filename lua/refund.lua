@@ -63,7 +63,8 @@ local function nothing_more() end
 
 local function bucket(key, v, per_second, most, its_floor, life, cost)
   local mark = call('GET', key)
-  if not mark then return nothing_more end -- it is full
+  local bound = per_second >= 0
+  if not mark then return bound and nothing_more or nil end -- it is full
   local slack = 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16
   local base, skewed
   -- A subject with numbers of its own: what it held when it was written was that much more.
@@ -72,6 +73,7 @@ local function bucket(key, v, per_second, most, its_floor, life, cost)
     local tokens = math.max(tonumber(held), math.min(tonumber(room), held + cost))
     return function() call('SET', key, 'o:' .. exact(tokens) .. numbers, 'KEEPTTL') end
   end
+  if not bound then return nil end
   if managed then
     base = tonumber(mark)
     if not base or not (base <= v + slack) then return nil end -- left without params, or ahead of a clock set back
@@ -221,9 +223,11 @@ for i = 1, refunds do
       if closed and r.generation == generation and kept_since(r.at, p and p.accrued, floor, most) then
         give_total = bucket(total_key, clock, rate, capacity, floor, ttl, r.cost)
       end
-      if subject_key ~= total_key and subject_rate >= 0 then
+      -- Without a rate of the policy a subject may have numbers of its own all the same.
+      if subject_key ~= total_key and (subject_rate >= 0 or p and p.subjectRules == 1) then
         local follow = p and p.subjectFollow == 1 and most / p.policyRate or 1
-        if kept_since(r.at, p and p.subjectAccrued, subject_floor, p and p.subjectRate * follow) then
+        local own_most = p and math.max(0, p.subjectRate) * follow
+        if kept_since(r.at, p and p.subjectAccrued, subject_floor, own_most) then
           give_own = bucket(
             subject_key, subject_clock, subject_rate, subject_capacity, subject_floor, subject_ttl, r.cost
           )

@@ -22,7 +22,8 @@ end
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)
   local stop = math.max(at, ends)
   local edge = math.min(now, math.max(stop, s.since))
-  local v_edge = s.clock - s.lowest * (now - edge) / 1000000
+  -- Without a rate of the policy (-1) the clock stood still.
+  local v_edge = s.clock - math.max(0, s.lowest) * (now - edge) / 1000000
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)
   return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)
 end

@@ -11,6 +11,8 @@ if managed then
   if now >= from and now < untl then
     text = string.sub(hot, 161)
     clock = accrued + rate * (now - since) / 1000000
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000
+    -- Where the policy gives subjects no rate (-1) their clock stands still.
+    subject_clock = subject_accrued
+    if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end
   end
 end

@@ -784,7 +784,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: '26f29bad5471a68239bf846b010021ac503875c6',
+  sha: 'c5806064361f29757d2f1fb65455d71a798883f7',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1064,7 +1064,8 @@ if managed then\n\
   if now >= from and now < untl then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+    subject_clock = subject_accrued\n\
+    if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end\n\
   end\n\
 end\n\
 local subject_lowest = subject_rate\n\
@@ -2745,7 +2746,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: 'ca2bf087796094c98f60e4d59b8b9ee6466598d9',
+  sha: '4d9c4b11919b3ca5d1cccad5f07bfdbb09e473cd',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3025,7 +3026,8 @@ if managed then\n\
   if now >= from and now < untl then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+    subject_clock = subject_accrued\n\
+    if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end\n\
   end\n\
 end\n\
 local subject_lowest = subject_rate\n\
@@ -3448,7 +3450,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: 'fc8cc8bab3c400fd08174fc5c73dc4349d4f8b6c',
+  sha: 'ed4383f0ebcfcd52e34fe6a9848c092b35c01a44',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3713,7 +3715,7 @@ end\n\
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
-  local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
+  local v_edge = s.clock - math.max(0, s.lowest) * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
   return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)\n\
 end\n\
@@ -3872,7 +3874,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: 'd1b7f620211799fa95c794853d04a18c23bf3cd2',
+  sha: 'cd2275769edd2d92727a68773cdac4c649434c3a',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4162,7 +4164,7 @@ end\n\
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
-  local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
+  local v_edge = s.clock - math.max(0, s.lowest) * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
   return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)\n\
 end\n\
@@ -4353,7 +4355,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: 'a24791a89448504b20482c9d40a6099ec6ac64c9',
+  sha: '789f59773383bbd25a0dc02f00d34321b1d76dce',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4633,7 +4635,8 @@ if managed then\n\
   if now >= from and now < untl then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+    subject_clock = subject_accrued\n\
+    if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end\n\
   end\n\
 end\n\
 local subject_lowest = subject_rate\n\
@@ -4915,7 +4918,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '8e1c55c0c4be59e07602ff6c7fb87cb3b65c7fb3',
+  sha: '1f873db80205cdeca6f88596c534c4efa4675e71',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5230,7 +5233,8 @@ end\n\
 local function nothing_more() end\n\
 local function bucket(key, v, per_second, most, its_floor, life, cost)\n\
   local mark = call('GET', key)\n\
-  if not mark then return nothing_more end\n\
+  local bound = per_second >= 0\n\
+  if not mark then return bound and nothing_more or nil end\n\
   local slack = 0.0000005 + (v > 0 and v or 0) * 4.4408920985006262e-16\n\
   local base, skewed\n\
   local held, numbers, room = string.match(mark, '^o:(%-?%d[^:]*)(:%d+:%-?%d[^:]*:[^:]+:(%d[^:]*):%-?%d+)$')\n\
@@ -5238,6 +5242,7 @@ local function bucket(key, v, per_second, most, its_floor, life, cost)\n\
     local tokens = math.max(tonumber(held), math.min(tonumber(room), held + cost))\n\
     return function() call('SET', key, 'o:' .. exact(tokens) .. numbers, 'KEEPTTL') end\n\
   end\n\
+  if not bound then return nil end\n\
   if managed then\n\
     base = tonumber(mark)\n\
     if not base or not (base <= v + slack) then return nil end\n\
@@ -5378,9 +5383,10 @@ for i = 1, refunds do\n\
       if closed and r.generation == generation and kept_since(r.at, p and p.accrued, floor, most) then\n\
         give_total = bucket(total_key, clock, rate, capacity, floor, ttl, r.cost)\n\
       end\n\
-      if subject_key ~= total_key and subject_rate >= 0 then\n\
+      if subject_key ~= total_key and (subject_rate >= 0 or p and p.subjectRules == 1) then\n\
         local follow = p and p.subjectFollow == 1 and most / p.policyRate or 1\n\
-        if kept_since(r.at, p and p.subjectAccrued, subject_floor, p and p.subjectRate * follow) then\n\
+        local own_most = p and math.max(0, p.subjectRate) * follow\n\
+        if kept_since(r.at, p and p.subjectAccrued, subject_floor, own_most) then\n\
           give_own = bucket(\n\
             subject_key, subject_clock, subject_rate, subject_capacity, subject_floor, subject_ttl, r.cost\n\
           )\n\
@@ -5822,7 +5828,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '4ca8e4e095f93612ed3790036423053ce18ddcdc',
+  sha: '0a67b79a33c389088aae5fca43580a6d8f2d8239',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6102,7 +6108,8 @@ if managed then\n\
   if now >= from and now < untl then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+    subject_clock = subject_accrued\n\
+    if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end\n\
   end\n\
 end\n\
 local subject_lowest = subject_rate\n\
@@ -6179,7 +6186,7 @@ end\n\
 local function after_own(t, at, v, r, c, ends, now, s, tier_rate)\n\
   local stop = math.max(at, ends)\n\
   local edge = math.min(now, math.max(stop, s.since))\n\
-  local v_edge = s.clock - s.lowest * (now - edge) / 1000000\n\
+  local v_edge = s.clock - math.max(0, s.lowest) * (now - edge) / 1000000\n\
   local first = r and r * (stop - at) / 1000000 or math.max(0, v_edge - v)\n\
   return math.min(c, t + first) + (tier_rate and tier_rate * (now - edge) / 1000000 or s.clock - v_edge)\n\
 end\n\
@@ -6576,7 +6583,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: '9657c90c7bbf22a471a73a26d9c24cefca7a517d',
+  sha: 'd012c4a99c3da2c3e20bd8f4c9d704e2b03309b9',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6637,7 +6644,8 @@ if managed then\n\
   if now >= from and now < untl then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+    subject_clock = subject_accrued\n\
+    if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end\n\
   end\n\
 end\n\
 if not text then\n\
@@ -7107,7 +7115,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: 'aa3462feb733fff9ecbc60dc141eafec83641cce',
+  sha: '826f23c5022d42acbee1fc301fe367955fbe83b2',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7430,7 +7438,8 @@ local function limiter_of(params, bucket, ARGV)\n\
     if now >= from and now < untl then\n\
       text = string.sub(hot, 161)\n\
       clock = accrued + rate * (now - since) / 1000000\n\
-      subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+      subject_clock = subject_accrued\n\
+      if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end\n\
     end\n\
   end\n\
   if not text then\n\
@@ -7760,7 +7769,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: '6fafdc2a67e03546835472740ed87c0bae9c69b0',
+  sha: 'b3fca8db79ed44dd1e037e5ec376b3fc22a4591e',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -8040,7 +8049,8 @@ if managed then\n\
   if now >= from and now < untl then\n\
     text = string.sub(hot, 161)\n\
     clock = accrued + rate * (now - since) / 1000000\n\
-    subject_clock = subject_accrued + subject_rate * (now - subject_since) / 1000000\n\
+    subject_clock = subject_accrued\n\
+    if subject_rate > 0 then subject_clock = subject_clock + subject_rate * (now - subject_since) / 1000000 end\n\
   end\n\
 end\n\
 local subject_lowest = subject_rate\n\

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { AlgorithmTerms } from '../../src/redis/algorithms.js';
 import type { RefundAnswer, RefundRequest } from '../../src/redis/refund.js';
 import { refund } from '../../src/redis/refund.js';
+import { sayOfSubject } from '../support/say-of-subject.js';
 import { changeParams, seedParams } from '../support/seed-params.js';
 import { FALLBACK, type Limiter, S, T0, useRedis } from './fixture.js';
 
@@ -50,6 +51,27 @@ describe('token bucket', () => {
     expect([await left(T0), await left(T0, 'a')]).toEqual([6, 1]);
     expect(await back(limiter, T0, { subject: 'a', cost: 4 })).toEqual(['refunded']);
     expect([await left(T0), await left(T0, 'a')]).toEqual([10, 5]);
+  });
+
+  test('gives back to a subject with numbers of its own where the policy gives subjects none', async () => {
+    const { limiter } = await bucket({ subjectRate: -1, subjectCapacity: 0 });
+    await sayOfSubject(fixture.redis, limiter.keys, 'a', { capacity: 4, rate: 0.01 }, T0);
+    const one = async (cost: number, subject = 'a') =>
+      (await limiter.call([{ cost, subject }], T0, { rules: true })).answers[0]!.reason;
+    expect([await one(4), await one(4)]).toEqual(['ok', 'subject']);
+    expect(await back(limiter, T0, { subject: 'a', cost: 4 })).toEqual(['refunded']);
+    expect([await one(4), await one(1)]).toEqual(['ok', 'subject']);
+    // Of whom nothing is said there is nothing beside the total, and nothing is written.
+    expect(await one(2, 'b')).toBe('ok');
+    expect(await back(limiter, T0, { subject: 'b', cost: 2 })).toEqual(['refunded']);
+    expect(await fixture.redis.exists(limiter.keys.subjectBucket('b'))).toBe(0);
+    const { keys } = limiter;
+    await changeParams(fixture.redis, keys, { state: 'open', openUntil: -1 }, { nowUs: T0 });
+    const late = [
+      { subject: 'a', cost: 4 },
+      { subject: 'b', cost: 2 },
+    ];
+    expect(await back(limiter, T0, ...late)).toEqual(['refunded', 'moved_on']);
   });
 
   test('C52: twice by one mark is once; the mark goes when no refund can come any more', async () => {
