@@ -1,6 +1,5 @@
 /** The demo's pure pieces: phases, arrivals, figures. Stage: tests. */
 import { describe, expect, test } from 'vitest';
-import { exitFor } from '../../src/faults.js';
 import { poissonArrivals, seededRandom } from '../../src/demo/arrivals.js';
 import { breakerTimes } from '../../src/demo/breaker-times.js';
 import { emptyHistogram, merge, quantile, record } from '../../src/demo/histogram.js';
@@ -8,6 +7,7 @@ import type { PlayRecord, PlaySecond } from '../../src/demo/play.js';
 import { measureKnee } from '../../src/demo/ramp.js';
 import { PHASES, phaseAt, storyOf } from '../../src/demo/story.js';
 import { settledP95Ms, summarise } from '../../src/demo/summary.js';
+import { exitFor } from '../../src/faults.js';
 
 describe('story', () => {
   test.each([12, 20, 25, 40, 74, 75, 90, 300])('%i seconds are exactly filled, in order', (n) => {

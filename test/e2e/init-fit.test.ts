@@ -45,7 +45,10 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-const measured = async (args: string, env: NodeJS.ProcessEnv = { FLYBALL_REDIS_URL: server.url }) => {
+const measured = async (
+  args: string,
+  env: NodeJS.ProcessEnv = { FLYBALL_REDIS_URL: server.url },
+) => {
   const shown = await cli(
     ['init', 'orders', '--dir', dir, '--dry-run', '--json', ...args.split(' ')],
     { env },

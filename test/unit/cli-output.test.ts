@@ -1,11 +1,11 @@
 /** Output rules of every command: streams, colour, JSON, hostile text, lengths of time, exit codes. */
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { exitFor } from '../../src/faults.js';
 import { parseRevision, parseSince, parseSpan } from '../../src/cli/options.js';
 import { createIo, UsageError, wantsColour } from '../../src/cli/output.js';
 import { clean, closest, guardTerminal, number, safeJson, span } from '../../src/cli/text.js';
 import { FlyballError, PolicyError } from '../../src/errors.js';
+import { exitFor } from '../../src/faults.js';
 import { inertLine } from '../../src/unsafe.js';
 
 function capture(tty = false, env: NodeJS.ProcessEnv = {}) {
