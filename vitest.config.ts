@@ -6,6 +6,9 @@ const src = (file: string) => fileURLToPath(new URL(`./src/${file}`, import.meta
 /** The demo measures what its machine can do: nothing else may run beside it. */
 const ALONE = 'test/e2e/demo-{play,ending}.test.ts';
 
+/** What takes minutes by itself is played by `npm run soak`. */
+const LONG = process.env.SUITE_LONG === undefined ? ['test/**/*.long.test.ts'] : [];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -28,7 +31,7 @@ export default defineConfig({
         test: {
           name: 'all',
           include: ['test/**/*.test.ts'],
-          exclude: [ALONE],
+          exclude: [ALONE, ...LONG],
           // Two cores: suites that start real servers would starve each other beyond two at a time.
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

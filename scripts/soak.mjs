@@ -1,7 +1,8 @@
 /**
  * `npm run soak`: two ways to try for long what CI tries once.
  *
- *     --minutes N [--seed S]                  the property and fault suites again and again, each round on another seed
+ *     --minutes N [--seed S]                  the property and fault suites again and again, each round on another seed,
+ *                                             with the tests that take minutes (`*.long.test.ts`)
  *     --schedules N [--seed S] [--at-once K]  drawn schedules of faults on real processes, N of them from seed S on;
  *                                             a seed alone plays that one and prints its steps
  *
@@ -79,7 +80,7 @@ async function suites() {
     const own = seed + rounds;
     process.stderr.write(`soak: round ${rounds + 1}, seed ${own}\n`);
     const code = await run([vitest, 'run', '--reporter=dot', ...folders], {
-      env: { ...process.env, SUITE_SEED: String(own) },
+      env: { ...process.env, SUITE_SEED: String(own), SUITE_LONG: '1' },
       stdio: ['ignore', process.stderr, 'inherit'],
     });
     if (code !== 0) failedSeed = own;
