@@ -65,7 +65,8 @@ local function set_floors(before, p, e, refloor)
   if p.state == 'half-open' then p.floor = math.max(p.floor, p.accrued - room) end
   if p.subjectRate >= 0 then
     if before.subjectRate < 0 then
-      p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - p.subjectCapacity)
+      -- Nothing has bound subjects so far, so they begin full.
+      p.subjectFloor = p.subjectAccrued - p.subjectCapacity
     elseif p.subjectCapacity > before.subjectCapacity then
       p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - before.subjectCapacity)
     end

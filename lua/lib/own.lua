@@ -3,6 +3,7 @@
 -- numbers it fills. A rate of `-` is the policy's: then V tells what it has paid since. An end of 0 is not known.
 -- A bucket changes its form at the moment its numbers change, so nothing is paid twice, or by a rate that came later.
 local OWN_LONGEST_MS = 315360000000 -- ten years
+local UNKNOWN_LIFE_MS = 86400000 -- a day
 local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'
 
 -- `s` is what the policy says of every subject: clock, slack, rate (-1: none), capacity, floor, ttl, and the `lowest`
@@ -72,7 +73,7 @@ local function own_text(tokens, rule, now, s)
 end
 
 -- How long such a bucket is kept (ms): until it would be full, and past the end of an override, since what fills it
--- then is another rate.
+-- then is another rate: where the policy has none yet, one that comes before the end.
 local function own_life(rule, now, s)
   local room, life = room_of(rule, s), s.ttl
   if rule.rate then
@@ -81,6 +82,7 @@ local function own_life(rule, now, s)
     life = life * math.max(1, room / s.capacity)
   end
   if rule.ends == -1 then life = OWN_LONGEST_MS end
-  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end
+  local past = s.rate < 0 and UNKNOWN_LIFE_MS or s.ttl
+  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + past + 1000) end
   return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))
 end

@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '9adbe2db26c5c342d03fb014317bdea9566e8ceb',
+  sha: '5f683a8ae53fd38100357753058ca2738f4ec4b7',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -525,7 +525,7 @@ local function set_floors(before, p, e, refloor)\n\
   if p.state == 'half-open' then p.floor = math.max(p.floor, p.accrued - room) end\n\
   if p.subjectRate >= 0 then\n\
     if before.subjectRate < 0 then\n\
-      p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - p.subjectCapacity)\n\
+      p.subjectFloor = p.subjectAccrued - p.subjectCapacity\n\
     elseif p.subjectCapacity > before.subjectCapacity then\n\
       p.subjectFloor = math.max(p.subjectFloor, p.subjectAccrued - before.subjectCapacity)\n\
     end\n\
@@ -3450,7 +3450,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: 'ed4383f0ebcfcd52e34fe6a9848c092b35c01a44',
+  sha: '895433b8b140f49992f06e820b492ea0b2e2e26a',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3704,6 +3704,7 @@ local function view_of(p, now)\n\
   }\n\
 end\n\
 local OWN_LONGEST_MS = 315360000000\n\
+local UNKNOWN_LIFE_MS = 86400000\n\
 local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
@@ -3763,7 +3764,8 @@ local function own_life(rule, now, s)\n\
     life = life * math.max(1, room / s.capacity)\n\
   end\n\
   if rule.ends == -1 then life = OWN_LONGEST_MS end\n\
-  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end\n\
+  local past = s.rate < 0 and UNKNOWN_LIFE_MS or s.ttl\n\
+  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + past + 1000) end\n\
   return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
 end\n\
 local function change_one(key, before, after, now, s, on)\n\
@@ -3874,7 +3876,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: 'cd2275769edd2d92727a68773cdac4c649434c3a',
+  sha: '48c8a632a7b6ce39792fc200a8f68f12d678c72d',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4153,6 +4155,7 @@ local function append(key, kind, epoch, revision, hash, prev, body)\n\
     'hash', hash, 'prev', prev, 'body', body)\n\
 end\n\
 local OWN_LONGEST_MS = 315360000000\n\
+local UNKNOWN_LIFE_MS = 86400000\n\
 local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
@@ -4212,7 +4215,8 @@ local function own_life(rule, now, s)\n\
     life = life * math.max(1, room / s.capacity)\n\
   end\n\
   if rule.ends == -1 then life = OWN_LONGEST_MS end\n\
-  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end\n\
+  local past = s.rate < 0 and UNKNOWN_LIFE_MS or s.ttl\n\
+  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + past + 1000) end\n\
   return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
 end\n\
 local function change_one(key, before, after, now, s, on)\n\
@@ -5828,7 +5832,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '0a67b79a33c389088aae5fca43580a6d8f2d8239',
+  sha: '55a19917794dc69e6373d6a603e10e86e5ac04b4',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -6175,6 +6179,7 @@ local function whole_ms(us)\n\
 end\n\
 local overrides_key, index_key, shared_key = KEYS[4], KEYS[5], KEYS[6]\n\
 local OWN_LONGEST_MS = 315360000000\n\
+local UNKNOWN_LIFE_MS = 86400000\n\
 local OWN = '^o:(%-?%d[^:]*):(%d+):(%-?%d[^:]*):([^:]+):(%d[^:]*):(%-?%d+)$'\n\
 local function room_of(rule, s)\n\
   return rule and rule.capacity or s.capacity\n\
@@ -6234,7 +6239,8 @@ local function own_life(rule, now, s)\n\
     life = life * math.max(1, room / s.capacity)\n\
   end\n\
   if rule.ends == -1 then life = OWN_LONGEST_MS end\n\
-  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + s.ttl + 1000) end\n\
+  local past = s.rate < 0 and UNKNOWN_LIFE_MS or s.ttl\n\
+  if rule.ends > 0 then life = math.max(life, rule.ends - now / 1000 + past + 1000) end\n\
   return string.format('%.0f', math.min(OWN_LONGEST_MS, math.ceil(life)))\n\
 end\n\
 local MOST_RATE, MOST_CAPACITY = 1000000, 1000000000\n\

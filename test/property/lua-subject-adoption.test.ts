@@ -58,21 +58,31 @@ type Op =
   | { op: 'wait'; us: number }
   | { op: 'take'; cost: number }
   | { op: 'adopt'; numbers: Numbers | null }
-  | { op: 'say'; numbers: Numbers | null };
+  | { op: 'say'; numbers: Numbers | null; forMs: number | null };
 
-// So slow that no bucket is gone by the server's own clock: what is gone counts as full.
+// So slow that no bucket is gone by the server's own clock.
 const numbers = fc.record({
   rate: fc.constantFrom(0.01, 0.05, 0.2, 0.5),
   capacity: fc.integer({ min: 10, max: 40 }),
 });
 const op: fc.Arbitrary<Op> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ op: fc.constant('wait'), us: fc.nat({ max: 30 * S }) }) },
+  { weight: 4, arbitrary: fc.record({ op: fc.constant('wait'), us: fc.nat({ max: 200 * S }) }) },
   {
     weight: 5,
-    arbitrary: fc.record({ op: fc.constant('take'), cost: fc.integer({ min: 1, max: 9 }) }),
+    arbitrary: fc.record({
+      op: fc.constant('take'),
+      cost: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 40 })),
+    }),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('adopt'), numbers: fc.option(numbers) }) },
-  { weight: 2, arbitrary: fc.record({ op: fc.constant('say'), numbers: fc.option(numbers) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant('say'),
+      numbers: fc.option(numbers),
+      forMs: fc.option(fc.integer({ min: 1, max: 60_000 })),
+    }),
+  },
 ) as fc.Arbitrary<Op>;
 
 test('I5: in any time a subject is bound it passes no more than its capacity and what its rate paid', async () => {
@@ -83,9 +93,20 @@ test('I5: in any time a subject is bound it passes no more than its capacity and
       const keys = await limiter(NONE);
       let nowUs = T0;
       let policy: Numbers | null = null;
-      let own: Numbers | null = null;
+      let own: (Numbers & { untilUs: number }) | null = null;
+      const numbersAt = (us: number) => (own !== null && us < own.untilUs ? own : policy);
+      const bucket = keys.subjectBucket('a');
+      let goneUs = Infinity;
+      let endsMs = -2;
       /** Room left by each earlier moment since the subject was last free: the capacity then, and what was paid since. */
       let room: number[] = [];
+      const moved = (toUs: number) => {
+        const rate = numbersAt(nowUs)?.rate ?? 0;
+        room = room.map((left) => left + (rate * (toUs - nowUs)) / 1e6);
+        nowUs = toUs;
+        const now = numbersAt(nowUs);
+        room = now === null ? [] : [...room, now.capacity];
+      };
       for (const each of ops) {
         if (each.op === 'adopt') {
           if (each.numbers !== null && policy === null) adopted += 1;
@@ -96,23 +117,34 @@ test('I5: in any time a subject is bound it passes no more than its capacity and
             status: 'ok',
           });
         } else if (each.op === 'say') {
-          own = each.numbers;
-          await sayOfSubject(redis, keys, 'a', own, nowUs);
+          const untilMs = each.forMs === null ? -1 : Math.ceil(nowUs / 1000) + each.forMs;
+          own = each.numbers && {
+            ...each.numbers,
+            untilUs: untilMs === -1 ? Infinity : untilMs * 1000,
+          };
+          const rule = each.numbers && { ...each.numbers, untilMs };
+          await sayOfSubject(redis, keys, 'a', rule, nowUs);
+        } else if (each.op === 'wait') {
+          const to: number = nowUs + each.us;
+          const end: number = own?.untilUs ?? 0;
+          if (nowUs < end && end < to) moved(end);
+          moved(to);
+          if (goneUs <= nowUs) await redis.del(bucket);
         }
-        const now = own ?? policy;
-        if (each.op === 'wait') {
-          nowUs += each.us;
-          room = room.map((left) => left + ((now?.rate ?? 0) * each.us) / 1e6);
+        moved(nowUs);
+        if (each.op === 'take') {
+          const { status, answers } = await ask(keys, nowUs, [each.cost]);
+          expect(status).toBe('ok');
+          if (numbersAt(nowUs) === null) expect(answers[0]!.reason).toBe('ok');
+          if (answers[0]!.allowed) room = room.map((left) => left - each.cost);
+          expect(Math.min(Infinity, ...room)).toBeGreaterThanOrEqual(-1e-4);
         }
-        if (now === null) room = [];
-        else room.push(now.capacity);
-        if (each.op !== 'take') continue;
-        const { status, answers } = await ask(keys, nowUs, [each.cost]);
-        expect(status).toBe('ok');
-        if (now === null) expect(answers[0]!.reason).toBe('ok');
-        if (!answers[0]!.allowed) continue;
-        room = room.map((left) => left - each.cost);
-        expect(Math.min(Infinity, ...room)).toBeGreaterThanOrEqual(-1e-4);
+        const at = await redis.pexpiretime(bucket);
+        if (at === endsMs) continue;
+        // It was written: from now on it lives for so long.
+        endsMs = at;
+        const ms = await redis.pttl(bucket);
+        goneUs = ms >= 0 ? nowUs + (ms + 5) * 1000 : Infinity;
       }
     }),
     { numRuns: 120 },
@@ -142,4 +174,31 @@ test('I5: words that end after the policy has lost its rate for subjects pay not
   await changeParams(redis, keys, lost, { nowUs: T0 + 5 * S });
   // 5 s at 0.02/s, and from the end of the words 30 s at 0.05/s.
   expect(await passes(keys, T0 + 40 * S)).toBe(1);
+});
+
+test('I5: words whose bucket was kept before the policy had a rate for subjects leave no full bucket at their end', async () => {
+  const keys = await limiter(NONE);
+  const untilMs = T0 / 1000 + 10_000;
+  await sayOfSubject(redis, keys, 'a', { capacity: 2, rate: 1, untilMs }, T0);
+  expect(await passes(keys, T0)).toBe(2);
+  await changeParams(redis, keys, { subjectRate: 0.02, subjectCapacity: 20 }, { nowUs: T0 + S });
+  const kept = await redis.pttl(keys.subjectBucket('a'));
+  const later = T0 + 60 * S;
+  if (kept < 60_000) await redis.del(keys.subjectBucket('a'));
+  // 2 at the end of the words, and 50 s at 0.02/s.
+  expect(await passes(keys, later)).toBe(3);
+});
+
+test('subjects that nothing has bound so far begin full when a policy gives them a rate', async () => {
+  const keys = await limiter(NONE);
+  expect(await passes(keys, T0 + S)).toBe(30);
+  const gains = { subjectRate: 0.02, subjectCapacity: 7 };
+  await changeParams(redis, keys, gains, { nowUs: T0 + 2 * S });
+  expect(await passes(keys, T0 + 2 * S)).toBe(7);
+  // Over, and back: free in between, so full again, but for what a bucket still owes.
+  await changeParams(redis, keys, NONE, { nowUs: T0 + 3 * S });
+  await changeParams(redis, keys, gains, { nowUs: T0 + 4 * S });
+  expect(await passes(keys, T0 + 4 * S)).toBe(0);
+  await redis.del(keys.subjectBucket('a'));
+  expect(await passes(keys, T0 + 4 * S)).toBe(7);
 });
