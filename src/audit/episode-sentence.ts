@@ -1,19 +1,42 @@
 /** An episode as one sentence: cause, numbers, what it cost, how it ended. Pure. Stage: audit. */
 import type { EntryValues } from '../actuate/entry.js';
 import { num } from '../decide/reasons.js';
+import { farthestOf } from './episode-farthest.js';
 import type { Episode, EpisodeEntry } from './episode-types.js';
 
 type Told = Omit<Episode, 'sentence'>;
 
-/** `orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 3,120 refused; back at 394`. */
+/**
+ * What a person did is told beside the cause, not as its effect: `p99 612 ms; 400 → 118/s; 9 changes; pin to 23/s by
+ * ops@db` says that the law went down to 118 and the person to 23.
+ *
+ * `orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 3,120 refused; back at 394`. */
 export function sentenceOf(episode: Told, entries: readonly EpisodeEntry[]): string {
   if (!episode.moved) return steadySentence(episode, entries);
+  return movingSentence(
+    episode.cause.kind === 'person' ? episode : apart(episode, entries),
+    entries,
+  );
+}
+
+/** Without the moves of persons, of which `acts` tells. */
+function apart(episode: Told, entries: readonly EpisodeEntry[]): Told {
+  const { before, persons } = episode;
+  if (before === null || persons.length === 0) return episode;
+  const others = entries.filter(({ body }) => body.actor.kind !== 'person');
+  const trips = others.filter(
+    ({ body }) => body.after?.state === 'open' && body.before?.state !== 'open',
+  ).length;
+  return { ...episode, farthest: farthestOf(before, others), trips };
+}
+
+function movingSentence(episode: Told, entries: readonly EpisodeEntry[]): string {
   const parts = [
     episode.lane === 'would_be' ? `would be: ${episode.cause.text}` : episode.cause.text,
     numbers(episode),
     tripped(episode),
     episode.changes > 1 ? `${thousands(episode.changes)} ${counted(episode)}` : '',
-    episode.cause.kind === 'person' ? '' : acts(episode),
+    episode.cause.kind === 'person' ? '' : acts(entries),
     episode.cost && episode.cost.refused > 0 ? `${thousands(episode.cost.refused)} refused` : '',
     ending(episode),
   ];
@@ -68,15 +91,27 @@ function tripped({ trips }: Told): string {
   return trips === 1 ? 'breaker opened' : `breaker opened ${trips} times`;
 }
 
-/** `rollback, pin by ops@db (unverified)`. */
-function acts({ persons }: Told): string {
-  const verbs = new Map<string, string[]>();
-  for (const { by, verb } of persons) {
-    const known = verbs.get(by) ?? [];
-    if (!known.includes(verb)) known.push(verb);
-    verbs.set(by, known);
+/** `rollback to 118/s, trip by ops@db (unverified)`: each verb once, with what it moved last. */
+function acts(entries: readonly EpisodeEntry[]): string {
+  const verbs = new Map<string, Map<string, string>>();
+  for (const { body } of entries) {
+    if (body.actor.kind !== 'person') continue;
+    const known = verbs.get(body.actor.name) ?? new Map<string, string>();
+    known.set(body.reason, movedTo(body.before, body.after) || (known.get(body.reason) ?? ''));
+    verbs.set(body.actor.name, known);
   }
-  return [...verbs].map(([by, done]) => `${done.join(', ')} by ${by}`).join('; ');
+  return [...verbs]
+    .map(([by, done]) => `${[...done].map(([verb, to]) => verb + to).join(', ')} by ${by}`)
+    .join('; ');
+}
+
+function movedTo(before: EntryValues | null, after: EntryValues | null): string {
+  if (before === null || after === null) return '';
+  const to = [
+    ...(before.rate === after.rate ? [] : [`${num(after.rate)}/s`]),
+    ...(before.inFlightMax === after.inFlightMax ? [] : [`cap ${cap(after.inFlightMax)}`]),
+  ];
+  return to.length === 0 ? '' : ` to ${to.join(' and ')}`;
 }
 
 /** `back at 394`, `ends at 250, cap 20`, `not over, now at 250`; nothing where the farthest is the end. */
@@ -84,9 +119,11 @@ function ending({ before, farthest, after, open }: Told): string {
   if (after === null) return '';
   const { state } = after;
   const breaker = state === 'closed' ? '' : `, breaker ${state}`;
-  if (before === null || farthest === null) return open ? `not over${breaker}` : '';
-  const rate = farthest.rate !== before.rate;
-  const capped = farthest.inFlightMax !== before.inFlightMax;
+  // A limiter that has just begun, and nothing has moved it.
+  if (before === null || farthest === null) return breaker.replace(', ', '');
+  const rate = farthest.rate !== before.rate || after.rate !== before.rate;
+  const capped =
+    farthest.inFlightMax !== before.inFlightMax || after.inFlightMax !== before.inFlightMax;
   const standing = [
     ...(rate ? [num(after.rate)] : []),
     // Where the rate tells enough, a cap that came back with it is left out.

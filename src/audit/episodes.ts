@@ -3,6 +3,7 @@ import type { EntryValues } from '../actuate/entry.js';
 import type { HistoryRow } from '../redis/history-rows.js';
 import { actsOf, causeOf } from './episode-cause.js';
 import { costOf } from './episode-cost.js';
+import { farthestOf } from './episode-farthest.js';
 import { sentenceOf } from './episode-sentence.js';
 import type { Episode, EpisodeEntry } from './episode-types.js';
 
@@ -142,7 +143,7 @@ function episode(stretch: Stretch, lane: Lane, options: EpisodesOptions): Episod
     ...{ lastEpoch: end.epoch, lastRevision: end.revision },
     changes: entries.length,
     before,
-    farthest: before === null ? null : farthest(before, entries),
+    farthest: before === null ? null : farthestOf(before, entries),
     after,
     cause: causeOf(entries.filter((entry) => !moved || moves(entry))),
     ...breakerOf(entries, untilMs),
@@ -150,25 +151,6 @@ function episode(stretch: Stretch, lane: Lane, options: EpisodesOptions): Episod
     cost: moved && lane === 'in_force' ? costOf(rows, fromMs, untilMs) : null,
   };
   return { ...told, sentence: sentenceOf(told, entries) };
-}
-
-function farthest(before: EntryValues, entries: readonly EpisodeEntry[]): Episode['farthest'] {
-  const far = { rate: before.rate, inFlightMax: before.inFlightMax };
-  for (const { body } of entries) {
-    if (body.after === null) continue;
-    for (const name of ['rate', 'inFlightMax'] as const) {
-      const value = body.after[name];
-      if (distance(value, before[name]) > distance(far[name], before[name])) far[name] = value;
-    }
-  }
-  return far;
-}
-
-/** By factors: from 400 to 200 is as far as to 800. No cap is farther than any. */
-export function distance(value: number, from: number): number {
-  if (value === from) return 0;
-  if (value <= 0 || from <= 0) return Number.MAX_VALUE;
-  return Math.abs(Math.log(value / from));
 }
 
 /** A trip whose episode goes on stands until now; half-open comes by time, without an entry. */

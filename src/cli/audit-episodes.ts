@@ -71,7 +71,7 @@ export async function showEpisode(
   for (const each of listed) io.out(entryText(io, each, { diff: form.diff, withLimiter: false }));
   if (next !== null) io.say(io.ce.dim('Older entries of it exist: --limit shows more.'));
   const undo = undoText(episode);
-  if (undo !== '') io.say(io.ce.dim(undo.trim()));
+  if (undo !== '') io.say(io.ce.dim(undo.replace('; undo it', 'Undo it')));
 }
 
 async function findEpisode(
@@ -147,10 +147,11 @@ function commandFor({ limiter, firstRevision }: EpisodeView): string {
   return `flyball audit ${clean(limiter)} --episode ${firstRevision}`;
 }
 
-/** The values from before it, where there were any. */
+/** The values from before it; of a limiter that began in it those that it began with, when something moved them since. */
 function undoText({ limiter, before, firstRevision, moved, lane }: EpisodeView): string {
-  if (before === null || firstRevision < 2 || !moved || lane === 'would_be') return '';
-  return `; undo it: flyball rollback ${clean(limiter)} ${firstRevision - 1} --dry-run`;
+  if (before === null || !moved || lane === 'would_be') return '';
+  const revision = Math.max(1, firstRevision - 1);
+  return `; undo it: flyball rollback ${clean(limiter)} ${revision} --dry-run`;
 }
 
 function nothing({ named, sinceMs, untilMs, before }: Parameters<typeof showEpisodes>[3]): string {

@@ -1,7 +1,6 @@
 /** What lies around a revision, for a person: is it still in force, what did it cost, which episode, how to undo it. Pure. Stage: cli. */
 import type { StoredEntry } from '../actuate/audit.js';
 import { thousands } from '../audit/episode-sentence.js';
-import { moves } from '../audit/episodes.js';
 import type { AroundView, Neighbour } from '../view/around.js';
 import { timesText } from './audit-episodes.js';
 import type { Colours } from './output.js';
@@ -12,7 +11,7 @@ export function aroundLines(c: Colours, entry: StoredEntry, around: AroundView):
   const { stood, previous, next, episode } = around;
   const lines = [c.bold('around it')];
   if (previous !== null) lines.push(`  before  ${neighbourText(previous)}`);
-  if (next !== null) lines.push(`  after  ${neighbourText(next)}`);
+  if (next !== null) lines.push(`  after   ${neighbourText(next)}`);
   const still = stood.untilMs === null ? 'in force for' : 'stood for';
   lines.push(`  ${still} ${span(stood.forMs)}${costText(stood.cost)}`);
   if (episode !== null && episode.changes > 1) {
@@ -42,7 +41,7 @@ export function undoOf(entry: StoredEntry, { previous, next }: AroundView): Undo
     const ends = endOf(entry, limiter);
     if (ends !== null) commands.push(ends);
   }
-  if (previous !== null && moves(entry)) {
+  if (previous !== null && movesNumber(entry)) {
     const since = next === null ? '' : `; r${next.revision} has replaced it since`;
     commands.push({
       command: `flyball rollback ${limiter} ${previous.revision} --dry-run`,
@@ -52,16 +51,31 @@ export function undoOf(entry: StoredEntry, { previous, next }: AroundView): Undo
   return commands;
 }
 
+/** What a rollback puts back; the breaker and the mode it leaves as they are. */
+function movesNumber({ body: { before, after } }: StoredEntry): boolean {
+  if (before === null || after === null) return false;
+  return (['rate', 'capacity', 'inFlightMax'] as const).some(
+    (name) => before[name] !== after[name],
+  );
+}
+
 function endOf({ body }: StoredEntry, limiter: string): Undo | null {
-  const { reason, detail } = body;
+  const { reason, detail, before, after } = body;
+  // A person's trip, or that of the autopilot; not what was written while it stood open.
+  if (reason === 'trip' || (after?.state === 'open' && before?.state !== 'open')) {
+    return { command: `flyball reset ${limiter}`, does: 'closes the breaker' };
+  }
   switch (reason) {
     case 'pin':
     case 'rollback':
       return { command: `flyball release ${limiter}`, does: 'hands it back to the autopilot' };
     case 'freeze':
       return { command: `flyball thaw ${limiter}`, does: 'ends the freeze' };
-    case 'trip':
-      return { command: `flyball reset ${limiter}`, does: 'closes the breaker' };
+    case 'promote':
+      return {
+        command: `flyball promote ${limiter} --release`,
+        does: "goes back to the policy's own mode",
+      };
     case 'rollout':
       return {
         command: `flyball rollout ${limiter} --release`,

@@ -13,7 +13,7 @@ import type { CliIo, Colours } from './output.js';
 import { findLimiter, withRedis } from './session.js';
 import { levelOf } from './signals-text.js';
 import { termMeaning } from './terms.js';
-import { clean, number, span } from './text.js';
+import { clean, localTime, number, span } from './text.js';
 
 export function register(program: Command, io: CliIo): void {
   program.addCommand(
@@ -59,9 +59,16 @@ function show(io: CliIo, found: Explanation, around: AroundView): void {
   }
   const { c } = io;
   io.out(entryLines(c, found.entry, { columns: io.columns, withLimiter: true }));
+  // Before the terms, which are many: whether it can be trusted is asked first.
+  io.out(`${verdictMark(c, found)}  ${clean(ownWords(found))}`);
   for (const line of inputs(c, found)) io.out(line);
-  io.out(`${verdictMark(c, found)}  ${clean(found.sentence)}`);
   for (const line of aroundLines(c, found.entry, around)) io.out(line);
+}
+
+/** Without the sentence of the entry, which stands above it. */
+function ownWords({ sentence, entry }: Explanation): string {
+  const { sentence: told } = entry.body;
+  return sentence.endsWith(` ${told}`) ? sentence.slice(0, -told.length - 1) : sentence;
 }
 
 function verdictMark(c: Colours, { verdict }: Explanation): string {
@@ -113,8 +120,14 @@ function inputs(c: Colours, { entry, policy }: Explanation): string[] {
   list(
     'detail',
     Object.entries(detail ?? {}).map(
-      ([name, value]) => `${clean(name)}: ${clean(JSON.stringify(value))}`,
+      ([name, value]) => `${clean(name)}: ${detailValue(name, value)}`,
     ),
   );
   return lines;
+}
+
+/** The end of a hold as a person reads it; the rest as it is stored. */
+function detailValue(name: string, value: unknown): string {
+  if (name !== 'until' || typeof value !== 'number') return clean(JSON.stringify(value));
+  return value === -1 ? 'a person ends it' : localTime(value);
 }

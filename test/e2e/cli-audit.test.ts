@@ -86,8 +86,11 @@ describe('audit and explain', () => {
     const shown = await rig.run('explain checkout 2');
     expect(shown.code).toBe(0);
     expect(shown.stdout).toMatch(
-      /not a decision {2}No law took it: .*\(unverified\) wrote it \(pin\)/,
+      /not a decision {2}No law took it: .*\(unverified\) wrote it \(pin\)\.$/m,
     );
+    expect(shown.stdout).toMatch(/^ {2}until: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/m);
+    await rig.run('pin checkout --rate 70 --hold --yes');
+    expect((await rig.run('explain checkout 3')).stdout).toMatch(/^ {2}until: a person ends it$/m);
     expect(parse((await rig.run('explain checkout 2 --json')).stdout)).toMatchObject({
       schema: 1,
       verdict: 'not_a_decision',
@@ -125,6 +128,18 @@ describe('explain: why, does it stand, how to undo it', () => {
     );
     expect(cut).toMatch(/^ {2}stood for 2 h/m);
     expect(cut).toMatch(/rollback checkout 120 --dry-run .*; r122 has replaced it since$/m);
+  });
+
+  test('an open breaker is ended by reset: no rollback would close it', async () => {
+    await rig.run('trip checkout --hold --yes');
+    const undo = async (revision: number) =>
+      parse((await rig.run(`explain checkout ${revision} --json`)).stdout).undo;
+    expect(await undo(2)).toEqual([
+      { command: 'flyball reset checkout', does: 'closes the breaker' },
+    ]);
+    await rig.run('reset checkout --yes');
+    expect(await undo(2)).toEqual([]);
+    expect(await undo(3)).toEqual([]);
   });
 
   test('what was said of one subject is taken back by name, also when others came since', async () => {

@@ -30,6 +30,14 @@ describe('episodes', () => {
     );
   });
 
+  test('of a limiter that began in it too, the way back is to what it began with', async () => {
+    await rig.run('pin checkout --rate 80 --yes');
+    const list = await rig.run('audit checkout');
+    expect(list.stderr).toContain('; undo it: flyball rollback checkout 1 --dry-run');
+    const one = await rig.run('audit checkout --episode 2');
+    expect(one.stderr).toMatch(/^Undo it: flyball rollback checkout 1 --dry-run$/m);
+  });
+
   test('as JSON, with every field; a page goes on where the last ended', async () => {
     await log(THREE, 3600);
     const whole = parse((await rig.run('audit checkout --json')).stdout);

@@ -118,7 +118,39 @@ describe('sentences', () => {
         { s: 0, to: { rate: 100 }, sentence: 'p99 900 ms is 1.8 × the 500 ms setpoint; cut.' },
         { s: 90, by: 'ops', reason: 'rollback', to: { rate: 390 }, detail: { toRevision: 119 } },
       ],
-      'p99 900 ms; 400 → 100/s; 2 changes; rollback by ops; back at 390',
+      'p99 900 ms; 400 → 100/s; 2 changes; rollback to 390/s by ops; back at 390',
+    ],
+    [
+      'what persons moved is theirs, not the effect of the cause',
+      [
+        {
+          s: 0,
+          to: { rate: 80, inFlightMax: 7 },
+          sentence: 'p95 669 ms is 2.67 × the 250 ms setpoint; cut.',
+        },
+        { s: 90, by: 'ana', reason: 'pin', to: { rate: 23 }, detail: { why: 'batch' } },
+        { s: 99, by: 'raj', reason: 'trip', to: { state: 'open' } },
+        {
+          s: 104,
+          reason: 'breaker_recovering',
+          to: { state: 'closed' },
+          sentence: '3 probes passed.',
+        },
+      ],
+      'p95 669 ms; 400 → 80/s, cap 44 → 7; 4 changes; pin to 23/s by ana; trip by raj; ends at 23, cap 7',
+    ],
+    [
+      'a rate that only a person moved, while the law moved the cap',
+      [
+        {
+          s: 0,
+          to: { inFlightMax: 7 },
+          sentence: 'p95 669 ms is 2.67 × the 250 ms setpoint; cut.',
+        },
+        { s: 90, by: 'ana', reason: 'pin', to: { rate: 23, inFlightMax: 5 } },
+        { s: 99, by: 'ana', reason: 'freeze' },
+      ],
+      'p95 669 ms; cap 44 → 7; 3 changes; pin to 23/s and cap 5, freeze by ana; ends at 23, cap 5',
     ],
     [
       'a rollback alone',
