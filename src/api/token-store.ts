@@ -45,6 +45,7 @@ export function createTokenStore(options: {
   }
   const local = places.local === null ? null : localToken(places.local, log);
   let mark = fileMark(places.file);
+  let toldMark: string | null = null;
   let known = [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];
   let lookedMs = clock.monotonicMs();
 
@@ -52,11 +53,15 @@ export function createTokenStore(options: {
     lookedMs = clock.monotonicMs();
     const now = fileMark(places.file);
     if (now === mark) return;
-    mark = now;
     try {
       known = [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];
       log.info({ event: 'tokens', tokens: known.length }, `${known.length} token(s) count.`);
+      mark = now;
+      toldMark = null;
     } catch (error) {
+      // Tried again at each look, told once: a right that is given back need not show in the mark.
+      if (now === toldMark) return;
+      toldMark = now;
       log.error({ event: 'tokens_unread', err: error }, 'The tokens known before go on to count.');
     }
   }

@@ -52,6 +52,8 @@ export function parseTokens(text: string, file: string): TokenRecord[] {
     else if (!/^[0-9a-f]{64}$/i.test(hash)) fault('the hash is no SHA-256 in hex (64 digits)');
     else if (name === 'local') fault("the name local is the machine's own");
     else if (records.some((one) => one.name === name)) fault('the name stands there twice');
+    else if (records.some((one) => one.sha256.toString('hex') === hash.toLowerCase()))
+      fault('the hash stands there twice: whose token would it be?');
     else records.push({ name, role, sha256: Buffer.from(hash, 'hex') });
   }
   if (faults.length > 0) {
@@ -88,8 +90,8 @@ export function readTokens(file: string): TokenRecord[] | null {
 /** Changes when the file does. */
 export function fileMark(file: string): string {
   try {
-    const { mtimeMs, size, ino } = statSync(file);
-    return `${mtimeMs} ${size} ${ino}`;
+    const { mtimeMs, ctimeMs, size, ino } = statSync(file);
+    return `${mtimeMs} ${ctimeMs} ${size} ${ino}`;
   } catch {
     return '';
   }

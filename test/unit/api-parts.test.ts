@@ -1,5 +1,5 @@
 /** Tokens, hosts, points and roles of the API, each by itself. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -43,6 +43,7 @@ describe('tokens', () => {
     [`a b:admin:${hash}`, 'f:1: the name may hold'],
     [`local:admin:${hash}`, "f:1: the name local is the machine's own"],
     [`ada:admin:${hash}\nada:reader:${hash}`, 'f:2: the name stands there twice'],
+    [`ada:admin:${hash}\nbob:reader:${hash.toUpperCase()}`, 'f:2: the hash stands there twice'],
   ])('%s is a fault that names its line and repeats no secret', (text, message) => {
     expect(() => parseTokens(text, 'f')).toThrow(message);
     expect(() => parseTokens(text, 'f')).not.toThrow(/flyball_secret/);
@@ -68,6 +69,23 @@ describe('tokens', () => {
     expect(statSync(first.localFile!).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(dir, '.flyball/.gitignore'), 'utf8')).toBe('*\n');
     expect(start().records()[0]!.sha256).toEqual(first.records()[0]!.sha256);
+  });
+
+  test('a change that keeps size and time of the file counts too', () => {
+    const file = join(dir, 'given');
+    const [a, b] = [newToken(), newToken()];
+    const line = (token: string) =>
+      tokenLine({ name: 'ada', role: 'admin', sha256: hashToken(token) });
+    writeFileSync(file, line(a));
+    utimesSync(file, 1_000_000_000, 1_000_000_000);
+    const clock = manualClock();
+    const log = createLog({ level: 'silent' });
+    const store = createTokenStore({ places: tokenPlaces(file, dir), clock, log });
+    writeFileSync(file, line(b));
+    utimesSync(file, 1_000_000_000, 1_000_000_000);
+    clock.advance(1001);
+    expect(findToken(store.records(), a)).toBeNull();
+    expect(findToken(store.records(), b)?.name).toBe('ada');
   });
 
   test('a file that is given counts alone, and must be there', () => {
