@@ -107,3 +107,27 @@ test.each([
     }
   },
 );
+
+test('who says a revision is asked again at each reading: what others wrote between two of them is seen', async () => {
+  const { redis } = fixture;
+  const limiter = fixture.limiter();
+  const address = { name: limiter.keys.name };
+  await seedParams(redis, limiter.keys, { rate: 200, capacity: 100 }, { nowUs: T0 });
+  const options = { actor: 'kim', dryRun: false, nowMs: () => T0_MS, nowUs: T0 };
+  const seen: number[] = [];
+  const outcome = applyVerb(redis, address, pin({ rate: 90 }, HOUR_MS), {
+    ...options,
+    async approve() {
+      const yes = { ...options, actor: 'ada', approve: async () => true };
+      await applyVerb(redis, address, trip(), yes);
+      return true;
+    },
+    check(_, { params }) {
+      seen.push(params.revision);
+      if (params.revision !== 1) throw new Error('it changed');
+    },
+  });
+  await expect(outcome).rejects.toThrow('it changed');
+  expect(seen).toEqual([1, 2]);
+  expect(await redis.hget(limiter.keys.params, 'rate')).toBe('200');
+});

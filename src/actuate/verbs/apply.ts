@@ -21,6 +21,8 @@ export interface ApplyOptions {
   dryRun: boolean;
   /** Shows the plan and asks; called again only when what would be written has changed since. */
   approve(plan: VerbPlan, facts: Facts): Promise<boolean>;
+  /** Called on each reading, also of what was approved: throws where it must not be done. */
+  check?(plan: VerbPlan, facts: Facts): void;
   /** Wall time of the entry, ms; asked for when it is written, since a person may take their time. */
   nowMs(): number;
   /** Tests only: Redis time (µs) to use instead of TIME. */
@@ -46,6 +48,7 @@ export async function applyVerb(
     const plan = planner(facts);
     if (plan.kind === 'nothing') return { status: 'nothing', sentence: plan.sentence };
     if (options.dryRun) return { status: 'dry-run', plan, facts };
+    options.check?.(plan, facts);
     if (approved === undefined || !stillMeant(approved, plan, facts)) {
       if (!(await options.approve(plan, facts))) return { status: 'declined', plan, facts };
       approved = { plan, facts };

@@ -57,7 +57,9 @@ export const verbRoutes = VERBS.map((verb) =>
         reason: request.reason,
         dryRun: request.dryRun === true,
         nowMs: () => call.deps.clock.nowMs(),
-        approve: async (plan, facts) => approve(request, plan, facts),
+        // A change by others between two readings is one in between too.
+        check: (plan, facts) => checkStands(request, plan, facts),
+        approve: async () => true,
       });
       if (outcome.status === 'done') {
         const { name } = call.caller;
@@ -88,6 +90,9 @@ async function plannerOf(
   wish: VerbRequest,
 ): Promise<{ planner: Planner; evidence?: VerbAnswer['evidence'] }> {
   const hold: HoldFor | undefined = wish.hold === true ? 'until-ended' : wish.forMs;
+  if (wish.hold === true && wish.forMs !== undefined) {
+    throw invalidField('forMs', 'say either forMs or hold');
+  }
   const { holdBreaker } = wish;
   const breaker = holdBreaker === undefined ? {} : { holdBreaker };
   switch (verb) {
@@ -141,10 +146,10 @@ function targetOf(wish: VerbRequest): RollbackWish {
 }
 
 /** Does it still stand where the caller saw it, or is what they were shown still what would be done? */
-function approve(request: VerbRequest, plan: VerbPlan, facts: Facts): true {
+function checkStands(request: VerbRequest, plan: VerbPlan, facts: Facts): void {
   const { epoch, revision } = facts.params;
   const same = request.revision === revision && (request.epoch ?? epoch) === epoch;
-  if (same || request.basis === basisOf(plan, facts)) return true;
+  if (same || request.basis === basisOf(plan, facts)) return;
   throw new ApiError(
     409,
     'FLYBALL_E_API_CHANGED',
