@@ -1,6 +1,7 @@
 /** Reading the audit log: pages of entries, newest first, by limiter, kind, actor, reason or time. Stage: actuate. */
 import { FlyballError } from '../errors.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { endBefore } from '../redis/stream-id.js';
 import type { RedisClient } from './actuator.js';
 import {
   type Actor,
@@ -53,8 +54,9 @@ export async function readEntries(
 ): Promise<EntryPage> {
   const { limit = 50, sinceMs } = options;
   const key = limiterKeys(address).audit;
-  const oldest = options.from ?? (sinceMs === undefined ? '-' : String(Math.floor(sinceMs)));
-  let from = options.before === undefined ? newestId(options.untilMs) : `(${options.before}`;
+  const oldest =
+    options.from ?? (sinceMs === undefined ? '-' : String(Math.max(0, Math.floor(sinceMs))));
+  let from = options.before === undefined ? newestId(options.untilMs) : endBefore(options.before);
   const entries: StoredEntry[] = [];
   const unreadable: UnreadableEntry[] = [];
   for (;;) {
@@ -98,7 +100,7 @@ export async function findRevision(
 }
 
 function newestId(untilMs: number | undefined): string {
-  return untilMs === undefined ? '+' : `(${Math.ceil(untilMs)}-0`;
+  return untilMs === undefined ? '+' : endBefore(`${Math.max(0, Math.ceil(untilMs))}-0`);
 }
 
 /** By who, why and what kind; when it was stored is for the reading of the stream. */

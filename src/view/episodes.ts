@@ -19,6 +19,7 @@ import {
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistoryMinutes } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { endBefore } from '../redis/stream-id.js';
 import { iso } from './entry.js';
 import { newestFirst, type Part } from './newest-first.js';
 
@@ -131,7 +132,7 @@ async function readOf(
     const newer = await nextOfEachLane(redis, key, before);
     for (const lane of lanes) for (const entry of newer) lane.add(entry);
   }
-  let from = before === undefined ? '+' : `(${before}`;
+  let from = before === undefined ? '+' : endBefore(before);
   let read = 0;
   for (;;) {
     const page = await redis.xrevrange(key, from, '-', 'COUNT', PAGE);

@@ -3,6 +3,7 @@ import { inStreamOrder } from '../audit/episodes.js';
 import { FlyballError } from '../errors.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { endBefore } from '../redis/stream-id.js';
 
 /** Where a page ends: the next begins after it. Of many limiters also by name, since ids of two may be the same. */
 export interface Cursor {
@@ -99,7 +100,7 @@ async function headsOf(
   const heads = await Promise.all(
     addresses.map(async (address) => {
       const start = startOf(cursor, address.name);
-      const from = start === undefined ? '+' : `(${start}`;
+      const from = start === undefined ? '+' : endBefore(start);
       const newest = await redis.xrevrange(limiterKeys(address).audit, from, '-', 'COUNT', 1);
       return { address, id: newest[0]?.[0] ?? '' };
     }),

@@ -12,6 +12,7 @@ import type { Policy } from '../policy/schema.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistory } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { iso } from './entry.js';
 import { parseStatus } from './status-facts.js';
 
 export type RollbackWish =
@@ -92,7 +93,7 @@ async function heldAt(
   nowMs: number,
 ): Promise<RollbackTarget> {
   const { name } = address;
-  const when = new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  const when = (iso(atMs) ?? `${atMs} ms`).replace(/\.\d+Z$/, 'Z');
   if (atMs >= nowMs) throw none(`${when} is still to come: --before takes a time that has been.`);
   const read = { kind: 'change', limit: 1 } as const;
   const page = await readEntries(redis, address, { ...read, untilMs: atMs });

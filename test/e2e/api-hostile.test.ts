@@ -176,6 +176,33 @@ describe('bodies', () => {
     expect((await mustRead(redis, { name: 'checkout' })).revision).toBe(1);
   });
 
+  test('times and ids before anything was: nothing is found, and no fault of the daemon', async () => {
+    for (const path of [
+      'limiters/checkout/audit?before=0-0',
+      'limiters/checkout/audit?until=0',
+      'limiters/checkout/audit?since=0000-01-01',
+      'limiters/checkout/episodes?before=0-0',
+      'limiters/checkout/episodes?until=0',
+      'limiters/checkout/report?since=0001-01-01',
+    ]) {
+      const { status } = await api.ask(null, 'GET', `/${path}`);
+      expect([path, status]).toEqual([path, 200]);
+    }
+    const odd = await api.ask(null, 'GET', '/limiters/checkout/audit?since=-1');
+    expect(odd.status).toBe(400);
+    for (const toMs of [0, 1, Number.MAX_SAFE_INTEGER]) {
+      const body = { toMs, dryRun: true };
+      const reply = await api.ask('operator', 'POST', '/limiters/checkout/rollback', { body });
+      expect([toMs, reply.status]).toEqual([toMs, 404]);
+    }
+  });
+
+  test('a hold of a length and without an end at once is no wish', async () => {
+    const body = { rate: 50, forMs: 1000, hold: true, dryRun: true };
+    const reply = await api.ask('operator', 'POST', '/limiters/checkout/pin', { body });
+    expect([reply.status, (await jsonOf(reply)).faults[0].field]).toEqual([400, 'forMs']);
+  });
+
   test('queries: each fault by its field', async () => {
     const reply = await api.ask(null, 'GET', '/limiters/checkout/audit?limit=0&since=never&odd=1');
     const { faults } = await jsonOf(reply);

@@ -11,5 +11,9 @@ export const whole = (least: number, most: number) =>
 /** ms since 1970, or an ISO time. */
 export const moment = z
   .string()
-  .transform((text) => (/^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text)))
+  .transform((text) => {
+    if (/^\d{1,15}$/.test(text)) return Number(text);
+    // What else Date.parse takes for a time (`-1` is 2001) is a typing error.
+    return /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  })
   .refine((n) => Number.isFinite(n), 'is neither ms since 1970 nor an ISO time');
