@@ -94,7 +94,7 @@ function needsEvidence(evidence: Evidence, limiter: string, to: Mode): void {
   if (lacks.length === 0) return;
   throw new FlyballError(
     'FLYBALL_E_PROMOTE_EVIDENCE',
-    `${limiter} is not ready for ${to}: ${lacks.join('; ')}. Wait, or say why not: --anyway --reason "…". Seen so far: ${evidenceText(evidence)}.`,
+    `${limiter} is not ready for ${to}: ${lacks.join('; ')}. Wait, or go on anyway and say why (--anyway --reason "…"). Seen so far: ${evidenceText(evidence)}.`,
   );
 }
 
