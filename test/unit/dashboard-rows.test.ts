@@ -95,7 +95,7 @@ describe('what needs a person', () => {
       missing: [{ signal: 'p95', reason: 'source_error' }],
     });
     expect(attentions(lost, NOW)).toEqual([
-      { level: 'look', words: 'no evidence of p95: source_error' },
+      { level: 'look', words: 'no evidence of p95: source error' },
     ]);
   });
 

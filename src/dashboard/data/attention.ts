@@ -34,7 +34,7 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
     add('look', `${signal} ${withUnit(value, unit)}, ${number(round2(ratio))} × its setpoint`);
   }
   for (const { signal, reason } of view.missing) {
-    if (!isQuiet(reason)) add('look', `no evidence of ${signal}: ${reason}`);
+    if (!isQuiet(reason)) add('look', `no evidence of ${signal}: ${reason.replaceAll('_', ' ')}`);
   }
   if (view.file === 'drift') add('look', 'policy file differs from the adopted one');
   if (view.file === 'pending') add('look', 'a changed policy waits to be applied');

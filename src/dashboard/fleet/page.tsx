@@ -140,7 +140,7 @@ function LostSignals() {
               <a href={limiterHash(limiter)}>
                 <Outside text={limiter} />
               </a>{' '}
-              <Outside text={signal} />: <Outside text={reason} />
+              <Outside text={signal} />: <Outside text={reason.replaceAll('_', ' ')} />
             </li>
           ))}
           {lost.length > 100 && <li>and {lost.length - 100} more</li>}

@@ -37,7 +37,9 @@ function bindsOf({ binds, state, inForce }: StatusView, rate: string): string {
 /** Without guards that let it pass. */
 export function verdictSentences(decision: LastDecision | null): string[] {
   return (decision?.verdicts ?? []).flatMap(({ effect, sentence }) =>
-    effect !== 'passed' && sentence !== undefined ? [sentence] : [],
+    effect !== 'passed' && sentence !== undefined && !decision?.sentence.includes(sentence)
+      ? [sentence]
+      : [],
   );
 }
 

@@ -96,7 +96,11 @@ function Last({ view, told, nowMs }: Pick<RowProps, 'told' | 'nowMs'> & Pick<Row
   const last = view.lastChange;
   if (last === null) return <span class="soft">never changed</span>;
   const holds = told !== undefined && told.lastRevision === last.revision;
-  const sentence = holds ? told.sentence : last.sentence;
+  const whole = holds ? told.sentence : last.sentence;
+  // Its name stands at the head of its row.
+  const sentence = whole.startsWith(`${view.limiter} `)
+    ? whole.slice(view.limiter.length + 1)
+    : whole;
   return (
     <span class="lines" title={outside(sentence)}>
       <b>{ago(last.atMs, nowMs)}</b> <Outside text={sentence} />

@@ -25,6 +25,7 @@ export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) 
           Policy of <Outside text={name} />
         </h1>
         {plan !== null && <Stands plan={plan} />}
+        {plan?.mode != null && <span class="chip">mode {plan.mode.inForce}</span>}
         <span class="grow" />
         <a class="button" href={limiterHash(name)}>
           Its limiter

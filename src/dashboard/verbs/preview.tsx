@@ -9,10 +9,17 @@ import { Time } from '../parts/time.jsx';
 const ROWS: readonly [string, (values: EntryValues) => string][] = [
   ['Mode', (values) => values.mode],
   ['Breaker', (values) => values.state],
-  ['Rate', (values) => `${number(values.rate)}/s`],
+  ['Rate', rateOf],
   ['Capacity', (values) => number(values.capacity)],
   ['Cap', (values) => (values.inFlightMax ? number(values.inFlightMax) : 'none')],
 ];
+
+/** The rate in the log is the one that comes back; an open breaker lets none of it through. */
+function rateOf({ rate, state }: EntryValues): string {
+  if (state === 'open') return `0/s; closed ${number(rate)}/s`;
+  if (state === 'half-open') return `probes; closed ${number(rate)}/s`;
+  return `${number(rate)}/s`;
+}
 
 interface ValuesTableProps {
   before: EntryValues | null;
