@@ -13,7 +13,7 @@ import {
 import { ageMs, hear, isStale, redisNow, retryDelay } from '../../src/dashboard/data/freshness.js';
 import { short } from '../../src/dashboard/data/numbers.js';
 import { ago, countdown, localTime, utcTime } from '../../src/dashboard/data/times.js';
-import { stoodBefore, storyOf, withNew } from '../../src/dashboard/limiter/told.js';
+import { stoodBefore, storyOf, undoOf, withNew } from '../../src/dashboard/limiter/told.js';
 import { changeHash, limiterHash, overviewHash, parseRoute } from '../../src/dashboard/routing.js';
 import { type Draft, requestOf, VERBS } from '../../src/dashboard/verbs/specs.js';
 
@@ -202,6 +202,17 @@ describe('what happened', () => {
     expect(stoodBefore(entries, { epoch: 1, revision: 3 })?.revision).toBe(2);
     expect(stoodBefore(entries, { epoch: 1, revision: 1 })).toBeNull();
     expect(stoodBefore(entries, { epoch: 2, revision: 1 })?.revision).toBe(3);
+  });
+
+  test('what a limiter began with is undone by going back to it, once something has moved', () => {
+    const began = { ...entry(0, 1, [100, 100]), before: null, reason: 'params_created' };
+    const later = [entry(3, 3, [80, 40]), entry(2, 2, [100, 80]), began];
+    expect(undoOf(later, began)).toEqual({ to: '1.1', words: 'Roll back to how it began…' });
+    expect(undoOf(later, later[0]!)).toEqual({ to: '1.2', words: 'Roll back to before this…' });
+    expect(undoOf([began], began)).toBeNull();
+    // Its beginning is not in what was read: nobody knows what stood before.
+    expect(undoOf(entries, { epoch: 1, revision: 1 })).toBeNull();
+    expect(undoOf([], { epoch: 1, revision: 1 })).toBeNull();
   });
 
   test('live entries stand before those read, each once', () => {

@@ -7,15 +7,17 @@ import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { type ChangeRef, limiterHash } from '../routing.js';
 import { ValuesTable } from '../verbs/preview.jsx';
+import type { Undo } from './told.js';
 
 export interface ChangeProps {
   limiter: string;
   change: ChangeRef;
-  rollbackTo: string | null;
+  /** null: nobody may, or there is nowhere to go. */
+  undo: Undo | null;
   onRollback: (to: string) => void;
 }
 
-export function Change({ limiter, change, rollbackTo, onRollback }: ChangeProps) {
+export function Change({ limiter, change, undo, onRollback }: ChangeProps) {
   const { epoch, revision } = change;
   const asked = useAnswer(`${limiter} ${epoch}.${revision}`, () =>
     api.explain(limiter, epoch, revision),
@@ -52,12 +54,12 @@ export function Change({ limiter, change, rollbackTo, onRollback }: ChangeProps)
               )}
             </div>
             <div class="ends verbs">
-              {rollbackTo !== null && (
-                <button type="button" class="primary" onClick={() => onRollback(rollbackTo)}>
-                  Roll back to before this…
+              {undo !== null && (
+                <button type="button" class="primary" onClick={() => onRollback(undo.to)}>
+                  {undo.words}
                 </button>
               )}
-              {rollbackTo !== null && answer.entry.after !== null && (
+              {undo !== null && undo.to !== stood && answer.entry.after !== null && (
                 <button type="button" onClick={() => onRollback(stood)}>
                   Roll back to after this…
                 </button>

@@ -9,6 +9,7 @@ import { wordsOf } from '../data/session.js';
 import { mayWrite, nowMs, useStore } from '../data/store.js';
 import { StateBadge } from '../parts/glyph.jsx';
 import { Outside, outside } from '../parts/outside.jsx';
+import { Time } from '../parts/time.jsx';
 import type { ChangeRef } from '../routing.js';
 import { useTitle } from '../shell/title.js';
 import { VerbDialog } from '../verbs/dialog.jsx';
@@ -17,7 +18,7 @@ import { Change } from './change.jsx';
 import { Now } from './now.jsx';
 import { Signals } from './signals.jsx';
 import { Story } from './story.jsx';
-import { stoodBefore, storyOf, withNew } from './told.js';
+import { storyOf, undoOf, withNew } from './told.js';
 import { TopSubjects } from './top.jsx';
 
 const PAGE = 200;
@@ -29,7 +30,7 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
   const shown = view ?? asked.value?.limiter ?? null;
   const log = useLog(name, state.entries);
   const [doing, setDoing] = useState<{ verb: Verb; to?: string } | null>(null);
-  const [done, setDone] = useState<VerbAnswer | null>(null);
+  const [done, setDone] = useState<{ answer: VerbAnswer; atMs: number } | null>(null);
   const told = useMemo(() => storyOf(log.entries, nowMs(), log.more), [log.entries, log.more]);
   const attention = shown === null ? null : worstAttention(shown, nowMs());
   const wrong =
@@ -48,17 +49,14 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
       </>
     );
   }
-  const rollbackTo = (of: ChangeRef) => {
-    const older = mayWrite(state) ? stoodBefore(log.entries, of) : null;
-    return older === null ? null : `${older.epoch}.${older.revision}`;
-  };
+  const undo = (of: ChangeRef) => (mayWrite(state) ? undoOf(log.entries, of) : null);
   const onRollback = (to: string) => setDoing({ verb: 'rollback', to });
   const onVerb = (verb: Verb) => {
     const to =
       verb === 'rollback'
-        ? rollbackTo({ epoch: shown.epoch ?? 0, revision: shown.revision ?? 0 })
-        : null;
-    setDoing({ verb, ...(to === null ? {} : { to }) });
+        ? undo({ epoch: shown.epoch ?? 0, revision: shown.revision ?? 0 })?.to
+        : undefined;
+    setDoing({ verb, ...(to === undefined ? {} : { to }) });
   };
   return (
     <>
@@ -81,18 +79,14 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
       <p role="status" class={done === null ? 'unseen' : 'done'}>
         {done !== null && (
           <>
-            Done{done.revision === null ? '' : `, revision ${done.revision}`}:{' '}
-            <Outside text={done.sentence} />
+            Done at <Time ms={done.atMs} />
+            {done.answer.revision === null ? '' : `, revision ${done.answer.revision}`}:{' '}
+            <Outside text={done.answer.sentence} />
           </>
         )}
       </p>
       {change !== null && (
-        <Change
-          limiter={name}
-          change={change}
-          rollbackTo={rollbackTo(change)}
-          onRollback={onRollback}
-        />
+        <Change limiter={name} change={change} undo={undo(change)} onRollback={onRollback} />
       )}
       <Now view={shown} answer={asked.value} />
       <Charts limiter={name} />
@@ -100,7 +94,7 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
       <section class="sheet" aria-label="What happened">
         <h2>What happened</h2>
         {told.length > 0 && (
-          <Story limiter={name} told={told} rollbackTo={rollbackTo} onRollback={onRollback} />
+          <Story limiter={name} told={told} undo={undo} onRollback={onRollback} />
         )}
         {told.length === 0 && (
           <p class="soft">
@@ -122,7 +116,7 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
           onClose={() => setDoing(null)}
           onDone={(answer) => {
             setDoing(null);
-            setDone(answer);
+            setDone({ answer, atMs: nowMs() });
           }}
         />
       )}

@@ -5,17 +5,17 @@ import { span } from '../../view/text.js';
 import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { type ChangeRef, changeHash } from '../routing.js';
-import type { Told } from './told.js';
+import type { Told, Undo } from './told.js';
 
 export interface StoryProps {
   limiter: string;
   told: readonly Told[];
-  /** Where a rollback of a change would go; null: nothing older is known, or nobody may. */
-  rollbackTo: (change: ChangeRef) => string | null;
+  /** null: nobody may, or there is nowhere to go. */
+  undo: (change: ChangeRef) => Undo | null;
   onRollback: (to: string) => void;
 }
 
-export function Story({ limiter, told, rollbackTo, onRollback }: StoryProps) {
+export function Story({ limiter, told, undo, onRollback }: StoryProps) {
   return (
     <ol class="story">
       {told.map(({ episode, entries }, i) => (
@@ -31,9 +31,8 @@ export function Story({ limiter, told, rollbackTo, onRollback }: StoryProps) {
             <p>
               <Outside text={episode.sentence} />
             </p>
-            <Undo
-              first={{ epoch: episode.epoch, revision: episode.firstRevision }}
-              rollbackTo={rollbackTo}
+            <UndoButton
+              undo={undo({ epoch: episode.epoch, revision: episode.firstRevision })}
               onRollback={onRollback}
             />
           </div>
@@ -44,16 +43,11 @@ export function Story({ limiter, told, rollbackTo, onRollback }: StoryProps) {
   );
 }
 
-function Undo({
-  first,
-  rollbackTo,
-  onRollback,
-}: { first: ChangeRef } & Pick<StoryProps, 'rollbackTo' | 'onRollback'>) {
-  const to = rollbackTo(first);
-  if (to === null) return null;
+function UndoButton({ undo, onRollback }: { undo: Undo | null } & Pick<StoryProps, 'onRollback'>) {
+  if (undo === null) return null;
   return (
-    <button type="button" class="verbs" onClick={() => onRollback(to)}>
-      Roll back to before this…
+    <button type="button" class="verbs" onClick={() => onRollback(undo.to)}>
+      {undo.words}
     </button>
   );
 }

@@ -37,6 +37,32 @@ export function withNew(read: readonly AuditRecord[], live: readonly AuditRecord
   return [...live.filter(({ id }) => !known.has(id)), ...read].sort((a, b) => inStreamOrder(b, a));
 }
 
+/** Where undoing a change goes, and what its button says. */
+export interface Undo {
+  to: string;
+  words: string;
+}
+
+/** Back to what stood before it; of the change a limiter began with, back to that. null: nothing known to go to. */
+export function undoOf(
+  entries: readonly AuditRecord[],
+  of: { epoch: number; revision: number },
+): Undo | null {
+  const older = stoodBefore(entries, of);
+  if (older !== null) return { to: keyOf(older), words: 'Roll back to before this…' };
+  const began = entries.find(({ epoch, revision }) => keyOf({ epoch, revision }) === keyOf(of));
+  const moved = entries.some(({ kind, after, epoch, revision }) => {
+    const later = epoch > of.epoch || (epoch === of.epoch && revision > of.revision);
+    return kind === 'change' && after !== null && later;
+  });
+  const standsAlone = began === undefined || began.before !== null || began.after === null;
+  return standsAlone || !moved ? null : { to: keyOf(of), words: 'Roll back to how it began…' };
+}
+
+function keyOf({ epoch, revision }: { epoch: number; revision: number }): string {
+  return `${epoch}.${revision}`;
+}
+
 /** The change that stood before this one: where a rollback of it goes. null: there is none that was read. */
 export function stoodBefore(
   entries: readonly AuditRecord[],
