@@ -13,6 +13,13 @@ export interface Anchor {
   weak?: boolean;
 }
 
+/** Anchors by limiter. */
+export interface Heads {
+  /** Those that have one: where nothing is left of them, that is a fault too. */
+  limiters: readonly string[];
+  of(limiter: string): readonly Anchor[];
+}
+
 export interface Fault {
   /** Of the first entry that is edited, missing or out of order; null: at the newest end. */
   id: string | null;

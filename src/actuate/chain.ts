@@ -22,8 +22,8 @@ export interface Chain {
   add(id: string, fields: readonly string[]): Fault | null;
   /** The next entry goes on elsewhere, as who exported it saw it. */
   gap(gap: GapLine): void;
-  /** Entries before this hash are kept elsewhere. */
-  beginAfter(head: string): void;
+  /** The entries up to this one are kept elsewhere. */
+  beginAfter(place: { id: string; hash: string }): void;
   /** A signature over the newest hash: all up to it is proven. */
   prove(by: string): void;
   /** What only the end shows: entries cut off at the newest side, or an anchor that never came. */
@@ -42,6 +42,7 @@ export function createChain(limiter: string, anchors: readonly Anchor[] = []): C
   let last: { id: string; epoch: number } | null = null;
   let lastChange: { epoch: number; revision: number } | null = null;
   let opened: GapLine | null = null;
+  let begunAfter: string | null = null;
   /** A gap was met since the last change: revisions are missing. */
   let jumped = false;
   const open = new Set(anchors);
@@ -146,6 +147,7 @@ export function createChain(limiter: string, anchors: readonly Anchor[] = []): C
         : `${name} is not in the chain: the entries were rewritten`;
     }
     // Older than what is left: of it nothing can be said.
+    if (begunAfter !== null && compareIds(id, begunAfter) <= 0) return null;
     if (trimmed && first !== null && compareIds(id, first.id) < 0) return null;
     if (last === null || compareIds(id, last.id) > 0) {
       return `${name} is of entry ${id}, which is missing, as is all after ${last?.id ?? 'the beginning'}`;
@@ -164,9 +166,11 @@ export function createChain(limiter: string, anchors: readonly Anchor[] = []): C
     gap(gap) {
       opened = gap;
     },
-    beginAfter(head) {
-      facts.head = head;
+    beginAfter({ id, hash }) {
+      facts.head = hash;
       facts.trimmed = true;
+      begunAfter = id;
+      for (const anchor of open) if (anchor.hash === hash) open.delete(anchor);
     },
     prove: (by) => prove(by),
     end,

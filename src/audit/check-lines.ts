@@ -1,7 +1,7 @@
 /** Proof of exported lines, one after another in flat memory: each limiter's chain, its gaps, its signed heads. Stage: audit → cli. */
 import { createHash } from 'node:crypto';
 import { type Chain, createChain } from '../actuate/chain.js';
-import type { Anchor, Fault, VerifyReport } from '../actuate/chain-report.js';
+import type { Fault, Heads, VerifyReport } from '../actuate/chain-report.js';
 import { compareIds } from '../redis/stream-id.js';
 import {
   type EntryLine,
@@ -24,7 +24,7 @@ export interface LimiterCheck extends VerifyReport {
 export interface LineCheck {
   line(line: ExportLine, where: string): void;
   /** A file begins whose predecessors are not here: the logs go on from these. */
-  beginAfter(heads: Record<string, { hash: string }>): void;
+  beginAfter(heads: Record<string, { id: string; hash: string }>): void;
   end(): LimiterCheck[];
 }
 
@@ -43,7 +43,7 @@ const RECENT = 2_000;
 export function createLineCheck(options: {
   /** Only of this one. */
   limiter?: string | undefined;
-  anchors: (limiter: string) => readonly Anchor[];
+  anchors: Heads;
   verifier: Verifier | null;
 }): LineCheck {
   const { anchors, verifier } = options;
@@ -52,10 +52,12 @@ export function createLineCheck(options: {
   const recent = new Map<string, { hash: string; digest: string }>();
   let signedBefore = false;
 
+  const isAsked = (limiter: string) => options.limiter === undefined || limiter === options.limiter;
+
   function of(limiter: string): Checked {
     let found = limiters.get(limiter);
     if (found === undefined) {
-      const chain = createChain(limiter, anchors(limiter));
+      const chain = createChain(limiter, anchors.of(limiter));
       const none = { fault: null, where: '', lastId: null, repeated: 0, signedHeads: 0 };
       found = { chain, ...none };
       limiters.set(limiter, found);
@@ -104,8 +106,12 @@ export function createLineCheck(options: {
 
   function gap(checked: Checked, line: GapLine): Fault | null {
     const signed = verifier?.check(line) ?? 'unsigned';
-    if (signed === 'wrong' || (signed === 'unsigned' && signedBefore)) {
-      const what = 'the gap before it is not signed by the exporter: entries were taken out';
+    if (signed === 'wrong' || (signed !== 'signed' && signedBefore)) {
+      const by =
+        signed === 'other'
+          ? `signed by the key ${line.key}, which was not given`
+          : 'not signed by the exporter';
+      const what = `the gap before it is ${by}: entries were taken out, or this is not all of the keys`;
       return { id: line.before, revision: null, what };
     }
     checked.chain.gap(line);
@@ -115,7 +121,7 @@ export function createLineCheck(options: {
   return {
     line(line, where) {
       if (line.kind === 'segment') return;
-      if (options.limiter !== undefined && line.limiter !== options.limiter) return;
+      if (!isAsked(line.limiter)) return;
       const checked = of(line.limiter);
       if (checked.fault !== null) return;
       if (line.kind === 'entry') checked.fault = add(checked, line);
@@ -124,13 +130,13 @@ export function createLineCheck(options: {
       checked.where = where;
     },
     beginAfter(heads) {
-      for (const [limiter, { hash }] of Object.entries(heads)) {
-        if (options.limiter === undefined || limiter === options.limiter) {
-          of(limiter).chain.beginAfter(hash);
-        }
+      for (const [limiter, place] of Object.entries(heads)) {
+        if (isAsked(limiter)) of(limiter).chain.beginAfter(place);
       }
     },
     end() {
+      // Of which nothing is left at all, too.
+      for (const limiter of anchors.limiters) if (isAsked(limiter)) of(limiter);
       return [...limiters].map(([, { chain, fault, where, repeated, signedHeads }]) => {
         const found = fault ?? chain.end(null);
         const report = chain.report(found);

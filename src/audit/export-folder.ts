@@ -1,5 +1,14 @@
 /** A folder of exported lines: appended and synced, a new file by size and by day, each naming the one before. Stage: audit. */
-import { type FileHandle, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { FlyballError } from '../errors.js';
 import type { HeadLine, Position, SegmentLine } from './export-line.js';
@@ -128,8 +137,11 @@ export async function prepareFolder(dir: string): Promise<{ id: string }> {
 
 /** A file that others have written to, or taken away, is looked at anew before anything is added. */
 async function assertOurs(file: FileHandle, bytes: number, path: string): Promise<void> {
-  const { size, nlink } = await file.stat();
-  if (nlink === 0) throw new Error(`${path} has been removed`);
+  const { size, ino, dev } = await file.stat();
+  const named = await stat(path).catch(() => null);
+  if (named?.ino !== ino || named.dev !== dev) {
+    throw new Error(`${path} has been removed, or another file stands in its place`);
+  }
   if (size !== bytes) throw new Error(`${path} has been changed by another process`);
 }
 

@@ -95,22 +95,48 @@ export function parseLine(text: string): ExportLine | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
   const line = value as Record<string, unknown>;
   if (line.kind === 'entry') return entryOf(text, line);
-  if (line.kind === 'segment' && typeof line.n === 'number' && isObject(line.heads)) {
-    return line as unknown as SegmentLine;
-  }
-  const ofLimiter = typeof line.limiter === 'string';
-  if (line.kind === 'gap' && ofLimiter && typeof line.before === 'string') {
-    return line as unknown as GapLine;
-  }
-  if (line.kind === 'head' && ofLimiter && typeof line.hash === 'string') {
-    return line as unknown as HeadLine;
-  }
+  if (line.kind === 'segment') return isSegment(line) ? (line as unknown as SegmentLine) : null;
+  if (typeof line.limiter !== 'string' || !isTime(line.atMs) || !isSigned(line)) return null;
+  if (line.kind === 'gap') return isGap(line) ? (line as unknown as GapLine) : null;
+  if (line.kind === 'head') return isPosition(line) ? (line as unknown as HeadLine) : null;
   return null;
+}
+
+function isSegment({ n, atMs, prev, heads, ...line }: Record<string, unknown>): boolean {
+  if (!Number.isSafeInteger(n) || !isTime(atMs) || !isSigned(line) || !isObject(heads))
+    return false;
+  if (!Object.values(heads).every((head) => isObject(head) && isPosition(head))) return false;
+  return prev === null || (isObject(prev) && isText(prev.file) && isText(prev.sha256));
+}
+
+function isGap({ why, after, before, prev }: Record<string, unknown>): boolean {
+  return isText(why) && isText(prev) && isId(before) && (after === null || isId(after));
+}
+
+function isPosition({ id, hash, epoch, revision }: Record<string, unknown>): boolean {
+  return isId(id) && isText(hash) && typeof epoch === 'number' && typeof revision === 'number';
+}
+
+function isSigned({ key, sig }: Record<string, unknown>): boolean {
+  return [key, sig].every((value) => value === undefined || isText(value));
+}
+
+function isId(value: unknown): boolean {
+  return isText(value) && /^\d+-\d+$/.test(value);
+}
+
+/** One that Date knows. */
+function isTime(value: unknown): boolean {
+  return typeof value === 'number' && Math.abs(value) <= 8.64e15;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 function entryOf(text: string, line: Record<string, unknown>): EntryLine | null {
   const { limiter, id } = line;
-  if (typeof limiter !== 'string' || typeof id !== 'string' || !/^\d+-\d+$/.test(id)) return null;
+  if (typeof limiter !== 'string' || !isText(id) || !isId(id)) return null;
   if (Array.isArray(line.fields)) {
     return { kind: 'entry', limiter, id, fields: line.fields.map(String) };
   }
@@ -137,6 +163,6 @@ export function positionOf({ id, fields }: Pick<EntryLine, 'id' | 'fields'>): Po
   };
 }
 
-function isObject(value: unknown): boolean {
+function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

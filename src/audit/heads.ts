@@ -1,15 +1,13 @@
 /** Heads kept elsewhere, as anchors of a proof: the newest of each limiter, of files that the exporter wrote. Stage: audit → cli. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Anchor } from '../actuate/chain-report.js';
+import type { Heads } from '../actuate/chain-report.js';
 import { FlyballError } from '../errors.js';
 import { compareIds } from '../redis/stream-id.js';
 import { timeOf } from './check-lines.js';
 import { type HeadLine, parseLine } from './export-line.js';
 import { HEADS_FILE, linesOf } from './segments.js';
 import type { Verifier } from './signature.js';
-
-export type Heads = (limiter: string) => Anchor[];
 
 /**
  * The newest head of each limiter in a file of them, or in the folder of an export. With keys each must be signed by
@@ -45,12 +43,15 @@ export async function readHeads(
       throw notHeads(path, `the head of ${head.limiter} is not signed by the key given`);
     }
   }
-  return (limiter) => {
-    const head = newest.get(limiter);
-    if (head === undefined) return [];
-    const isSigned = signed(head) === 'signed';
-    const name = `the ${isSigned ? 'signed ' : ''}head of ${timeOf(head.atMs)}`;
-    return [{ hash: head.hash, id: head.id, name, ...(weak && !isSigned && { weak: true }) }];
+  return {
+    limiters: [...newest.keys()],
+    of(limiter) {
+      const head = newest.get(limiter);
+      if (head === undefined) return [];
+      const isSigned = signed(head) === 'signed';
+      const name = `the ${isSigned ? 'signed ' : ''}head of ${timeOf(head.atMs)}`;
+      return [{ hash: head.hash, id: head.id, name, ...(weak && !isSigned && { weak: true }) }];
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 /** Proof of an exported folder, without Redis: its files in order, each naming the one before, and each log in them. Stage: audit → cli. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Anchor } from '../actuate/chain-report.js';
+import type { Heads } from '../actuate/chain-report.js';
 import { FlyballError } from '../errors.js';
 import { createLineCheck, type LimiterCheck } from './check-lines.js';
 import { parseLine, type SegmentLine } from './export-line.js';
@@ -18,7 +18,7 @@ import type { Verifier } from './signature.js';
 
 export interface ExportVerifyOptions {
   limiter?: string | undefined;
-  anchors: (limiter: string) => readonly Anchor[];
+  anchors: Heads;
   verifier: Verifier | null;
 }
 
@@ -34,6 +34,8 @@ export interface ExportReport {
   limiters: LimiterCheck[];
 }
 
+const NO_HEADS: Heads = { limiters: [], of: () => [] };
+
 export async function verifyFolder(
   dir: string,
   options: ExportVerifyOptions,
@@ -48,10 +50,13 @@ export async function verifyFolder(
     () => true,
     () => false,
   );
-  const heads = hasHeads ? await readHeads(beside, verifier, true) : () => [];
+  const heads = hasHeads ? await readHeads(beside, verifier, true) : NO_HEADS;
   const check = createLineCheck({
     ...options,
-    anchors: (limiter) => [...anchors(limiter), ...heads(limiter)],
+    anchors: {
+      limiters: [...anchors.limiters, ...heads.limiters],
+      of: (limiter) => [...anchors.of(limiter), ...heads.of(limiter)],
+    },
   });
   const report: ExportReport = {
     from: dir,
@@ -61,12 +66,21 @@ export async function verifyFolder(
   };
   for (const [i, segment] of segments.entries()) {
     const before = segments[i - 1];
-    const fault = await wrongOrder(segment, before, verifier);
-    if (fault !== null) {
-      report.fault = { where: segment.file, what: fault };
+    try {
+      const fault = await wrongOrder(segment, before, verifier);
+      if (fault !== null) {
+        report.fault = { where: segment.file, what: fault };
+        break;
+      }
+      if (!(await readSegment(segment, i === 0, i === segments.length - 1))) break;
+    } catch (error) {
+      // Packed and cut short, a folder of that name, no right to it.
+      report.fault = {
+        where: segment.file,
+        what: `it cannot be read: ${(error as Error).message}`,
+      };
       break;
     }
-    if (!(await readSegment(segment, i === 0, i === segments.length - 1))) break;
   }
   report.limiters = check.end();
   return report;
@@ -113,6 +127,9 @@ async function wrongOrder(
     return 'its first line is not signed by the key that it names';
   if (header.n !== segment.n) {
     return `it is named as number ${segment.n}, and was written as ${segmentName(header.n)}: it was renamed, or stands in for another`;
+  }
+  if (header.n === 1 && Object.keys(header.heads).length > 0) {
+    return 'its first line names entries of files before it, and it is the first: it was edited';
   }
   if (before === undefined) return null;
   if (before.n === segment.n) return `there are two files of this number, ${before.file} too`;

@@ -2,17 +2,17 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { verifyAudit } from '../actuate/audit.js';
-import type { Anchor, VerifyReport } from '../actuate/chain-report.js';
-import { type Heads, readHeads } from '../audit/heads.js';
+import type { Heads, VerifyReport } from '../actuate/chain-report.js';
+import { readHeads } from '../audit/heads.js';
 import { createVerifier, type Verifier } from '../audit/signature.js';
 import { type ExportReport, verifyFolder } from '../audit/verify-folder.js';
 import { verifyPostgres } from '../audit/verify-postgres.js';
 import { EXIT, FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
-import { DEFAULT_PREFIX } from '../redis/keys.js';
+import { DEFAULT_PREFIX, type LimiterAddress, NAME_PATTERN } from '../redis/keys.js';
 import { resolvePrefix } from '../redis/locate.js';
 import { type CliIo, UsageError } from './output.js';
-import { findLimiter, listLimiters, withRedis } from './session.js';
+import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
 import { clean } from './text.js';
 
 interface VerifyFlags {
@@ -25,7 +25,7 @@ interface VerifyFlags {
 
 interface Given {
   limiter: string | undefined;
-  anchors: (limiter: string) => Anchor[];
+  anchors: Heads;
   verifier: Verifier | null;
 }
 
@@ -77,9 +77,12 @@ async function verify(io: CliIo, limiter: string | undefined, flags: VerifyFlags
   }
   const verifier = await keysOf(flags.key);
   const heads: Heads =
-    flags.heads === undefined ? () => [] : await readHeads(flags.heads, verifier);
+    flags.heads === undefined
+      ? { limiters: [], of: () => [] }
+      : await readHeads(flags.heads, verifier);
   const own = flags.anchor === undefined ? [] : [{ hash: flags.anchor, name: 'the anchor' }];
-  const given = { limiter, verifier, anchors: (name: string) => [...own, ...heads(name)] };
+  const withOwn = { ...heads, of: (name: string) => [...own, ...heads.of(name)] };
+  const given = { limiter, verifier, anchors: withOwn };
   if (flags.export !== undefined) {
     const folder = setting(io, '--export', flags.export, 'FLYBALL_AUDIT_FILE');
     showExport(io, given, await verifyFolder(folder, given));
@@ -93,10 +96,10 @@ async function verify(io: CliIo, limiter: string | undefined, flags: VerifyFlags
   }
   await withRedis(io, async (session) => {
     const addresses =
-      limiter === undefined ? await listLimiters(session) : [await findLimiter(session, limiter)];
+      limiter === undefined ? await allOf(session, heads) : [await findLimiter(session, limiter)];
     const reports: VerifyReport[] = [];
     for (const address of addresses) {
-      const anchors = given.anchors(address.name);
+      const anchors = given.anchors.of(address.name);
       reports.push(await verifyAudit(session.redis, address, { anchors }));
     }
     const ok = reports.every(({ verdict }) => verdict !== 'broken');
@@ -105,6 +108,15 @@ async function verify(io: CliIo, limiter: string | undefined, flags: VerifyFlags
     for (const report of reports) showReport(io, report);
     if (reports.length === 0) io.say('No limiter is known here: there is nothing to verify.');
   });
+}
+
+/** Also those of which a head is known and nothing is left. */
+async function allOf(session: Session, { limiters }: Heads): Promise<LimiterAddress[]> {
+  const known = await listLimiters(session);
+  const gone = limiters.filter(
+    (limiter) => NAME_PATTERN.test(limiter) && !known.some(({ name }) => name === limiter),
+  );
+  return [...known, ...gone.map((name) => ({ name, prefix: session.prefix }))];
 }
 
 function showExport(io: CliIo, { limiter, verifier }: Given, report: ExportReport): void {

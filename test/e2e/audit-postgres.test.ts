@@ -135,6 +135,10 @@ test('rows that were edited, deleted or put in are found, without Redis', async 
       'UPDATE flyball_audit SET line = replace(line, \'"kind":"head"\', \'"kind":"hand"\') WHERE kind = \'head\'',
       /none of an export/,
     ],
+    ["UPDATE flyball_audit SET sentence = 'Nothing.' WHERE revision = 7", /column sentence/],
+    ["UPDATE flyball_audit SET actor = 'mallory' WHERE revision = 7", /column actor/],
+    ["UPDATE flyball_audit SET at = at - interval '1 hour' WHERE kind = 'head'", /column at/],
+    ['UPDATE flyball_audit SET revision = 70 WHERE revision = 7', /column revision/],
   ] as const) {
     await admin.query('BEGIN');
     await admin.query('CREATE TABLE kept AS SELECT * FROM flyball_audit');

@@ -119,7 +119,7 @@ export function exporterTo(
 
 export function proof(dir: string, open?: string, anchors: { hash: string; name: string }[] = []) {
   const verifier = open === undefined ? null : createVerifier([{ pem: open, from: 'test' }]);
-  return verifyFolder(dir, { anchors: () => anchors, verifier });
+  return verifyFolder(dir, { anchors: { limiters: [], of: () => anchors }, verifier });
 }
 
 export function files(dir: string): string[] {

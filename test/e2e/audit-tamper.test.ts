@@ -1,0 +1,164 @@
+/** Exports of audit logs that were tampered with beyond their entries: heads, gaps, first lines, files, the folder itself. */
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createSigner } from '../../src/audit/signature.js';
+import {
+  change,
+  edit,
+  files,
+  folderExporter,
+  history,
+  keyPair,
+  proof,
+} from '../support/audit-rig.js';
+import { cli } from '../support/cli-run.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { tempFolder } from '../support/temp-folder.js';
+
+let server: TestRedis;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.client();
+});
+afterAll(() => server.stop());
+beforeEach(() => history(redis));
+
+test('lines of other types than an exporter writes, and files that cannot be read, are told by their place', async () => {
+  const dir = tempFolder('export');
+  const exporter = await folderExporter(redis, dir);
+  await exporter.minute();
+  await exporter.close();
+  const [file] = files(dir);
+  const path = join(dir, file!);
+  const whole = readFileSync(path, 'utf8');
+  const head = {
+    v: 1,
+    kind: 'head',
+    limiter: 'checkout',
+    hash: 'x',
+    id: '9-0',
+    epoch: 1,
+    revision: 1,
+  };
+  const gap = { v: 1, kind: 'gap', limiter: 'checkout', why: 'anew', after: null, before: '9-0' };
+  for (const odd of [
+    head,
+    { ...head, atMs: 1e99 },
+    { ...head, atMs: 1, id: 5 },
+    { ...head, atMs: 1, key: 5, sig: 5 },
+  ]) {
+    appendFileSync(path, `${JSON.stringify(odd)}\n`);
+    expect((await proof(dir)).fault?.what, JSON.stringify(odd)).toMatch(/none of an export/);
+    writeFileSync(path, whole);
+  }
+  for (const odd of [gap, { ...gap, atMs: 1, prev: 5 }, { ...gap, atMs: 1, prev: '', after: 5 }]) {
+    appendFileSync(path, `${JSON.stringify(odd)}\n`);
+    expect((await proof(dir)).fault?.what, JSON.stringify(odd)).toMatch(/none of an export/);
+    writeFileSync(path, whole);
+  }
+  for (const heads of ['{"checkout":null}', '{"checkout":{"hash":5}}']) {
+    writeFileSync(path, whole.replace('"heads":{}', `"heads":${heads}`));
+    expect((await proof(dir)).fault?.what, heads).toMatch(/none of an export/);
+  }
+  const claimed = '"heads":{"x":{"id":"9-0","hash":"x","epoch":1,"revision":1}}';
+  writeFileSync(path, whole.replace('"heads":{}', claimed));
+  expect((await proof(dir)).fault?.what).toMatch(/it is the first/);
+  rmSync(path);
+  for (const bytes of [gzipSync(whole).subarray(0, -20), Buffer.from(whole)]) {
+    writeFileSync(`${path}.gz`, bytes);
+    expect((await proof(dir)).fault).toMatchObject({
+      where: `${file}.gz`,
+      what: expect.stringContaining('cannot be read'),
+    });
+  }
+});
+
+test('a log of which only a head is left is missing, in the export and in Redis; one in files moved away is not', async () => {
+  const dir = tempFolder('export');
+  const exporter = await folderExporter(redis, dir, { maxBytes: 1 });
+  await exporter.minute();
+  await exporter.minute();
+  await exporter.close();
+  const all = files(dir);
+  const heads = join(dir, 'heads.jsonl');
+  // Only what was written after the last entry is here: the first line says where the log stood.
+  edit(dir, all.at(-1)!, (lines) => lines.slice(0, 1));
+  for (const file of all.slice(0, -1)) rmSync(join(dir, file));
+  expect((await proof(dir)).limiters).toMatchObject([{ verdict: 'consistent', trimmed: true }]);
+  const kept = readFileSync(heads, 'utf8');
+  const other = tempFolder('export');
+  const second = await folderExporter(redis, other);
+  await second.minute();
+  await second.close();
+  edit(other, files(other)[0]!, (lines) => lines.slice(0, 1));
+  expect((await proof(other)).limiters).toMatchObject([{ limiter: 'checkout', verdict: 'broken' }]);
+  const copy = join(tempFolder('heads'), 'heads.jsonl');
+  writeFileSync(copy, kept);
+  await redis.flushall();
+  const run = await cli(['audit', 'verify', '--json', '--heads', copy, '--redis', server.url]);
+  expect([run.code, JSON.parse(run.stdout).limiters]).toMatchObject([1, [{ verdict: 'broken' }]]);
+});
+
+test('a gap that another key signed is none of the exporter', async () => {
+  const { secret, open } = keyPair();
+  const dir = tempFolder('export');
+  const exporter = await folderExporter(redis, dir, { secret });
+  await exporter.minute();
+  await change(redis);
+  await change(redis);
+  await exporter.minute();
+  await exporter.close();
+  edit(dir, files(dir)[0]!, (lines) => {
+    const at = lines.findLastIndex((line) => line.includes('"revision":9,'));
+    const [gone, next] = [JSON.parse(lines[at]!), JSON.parse(lines[at + 1]!)];
+    const before = JSON.parse(lines[at - 2]!);
+    const gap = {
+      v: 1,
+      kind: 'gap',
+      limiter: 'checkout',
+      why: 'trimmed',
+      after: before.id,
+      before: next.id,
+    };
+    const signed = createSigner(keyPair().secret, 'test').sign({
+      ...gap,
+      prev: gone.hash,
+      atMs: 1,
+    });
+    return [...lines.slice(0, at), JSON.stringify(signed), ...lines.slice(at + 1)];
+  });
+  const [checked] = (await proof(dir, open)).limiters;
+  expect(checked).toMatchObject({ verdict: 'broken' });
+  expect(checked!.sentence).toMatch(/signed by the key [0-9a-f]{16}, which was not given/);
+});
+
+test('a folder that was moved away while it was open is left, and begun anew where its name is', async () => {
+  const dir = tempFolder('export');
+  const exporter = await folderExporter(redis, dir);
+  await exporter.round();
+  const away = join(tempFolder('away'), 'moved');
+  renameSync(dir, away);
+  mkdirSync(dir);
+  await change(redis);
+  await exporter.round();
+  expect(exporter.fault).toMatch(/another file stands in its place/);
+  await exporter.close();
+  const next = await folderExporter(redis, dir);
+  await next.round();
+  const report = await proof(dir);
+  expect(report.fault).toBeUndefined();
+  expect(report.limiters).toMatchObject([{ verdict: 'consistent', gaps: [] }]);
+  await next.close();
+});
