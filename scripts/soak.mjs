@@ -1,8 +1,8 @@
 /**
  * `npm run soak`: two ways to try for long what CI tries once.
  *
- *     --minutes N [--seed S]                  the property and fault suites again and again, each round on another seed,
- *                                             with the tests that take minutes (`*.long.test.ts`)
+ *     --minutes N [--seed S]                  the property and fault suites again and again, each round on another
+ *                                             seed, with the tests that take minutes (`*.long.test.ts`)
  *     --schedules N [--seed S] [--at-once K]  drawn schedules of faults on real processes, N of them from seed S on;
  *                                             a seed alone plays that one and prints its steps
  *
