@@ -14,13 +14,16 @@ export function Modal({
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
-    dialog.current?.showModal();
+    const shown = dialog.current;
+    shown?.showModal();
+    // What is asked for comes first; else the browser takes the cross, and Enter closes what was just opened.
+    shown?.querySelector<HTMLElement>('.dialog-body :is(input, select)')?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
   return (
-    <dialog ref={dialog} aria-label={title} onClose={onClose}>
+    <dialog ref={dialog} aria-label={title} onClose={onClose} onKeyDown={ignoreHeldEnter}>
       <div class="dialog-head">
         <h2>{title}</h2>
         <button
@@ -35,4 +38,9 @@ export function Modal({
       <div class="dialog-body">{children}</div>
     </dialog>
   );
+}
+
+/** The Enter that opened the dialog, still down, must not say yes to it. */
+function ignoreHeldEnter(event: KeyboardEvent): void {
+  if (event.key === 'Enter' && event.repeat) event.preventDefault();
 }
