@@ -21,6 +21,13 @@ export async function signOut(): Promise<void> {
   await readSession();
 }
 
+/** Of a session that ended meanwhile: the page learns it, and says what to do rather than what a header lacks. */
+export function refusedWords(error: unknown): string {
+  if (!(error instanceof ApiError) || error.status !== 401) return wordsOf(error);
+  void readSession();
+  return 'You are no longer signed in, and nothing was written. Close this, sign in, and do it again.';
+}
+
 /** What to tell a person of something that was thrown. */
 export function wordsOf(error: unknown): string {
   if (error instanceof ApiError || error instanceof Error) return error.message;

@@ -15,6 +15,8 @@ let source: EventSource | null = null;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let watchdog: ReturnType<typeof setTimeout> | undefined;
 let failures = 0;
+/** Another daemon, or the same one started again, may know nothing of the session. */
+let wasLost = false;
 let watched: string | null = null;
 
 /** One limiter each second, or all (null). Called again with the same it does nothing. */
@@ -66,6 +68,7 @@ function open(): void {
 function failed(): void {
   close();
   failures += 1;
+  wasLost = true;
   const delay = retryDelay(failures, Math.random());
   update({ connection: { kind: 'waiting', retryAtMs: performance.now() + delay } });
   retry = setTimeout(open, delay);
@@ -104,6 +107,8 @@ function takeSnapshot(snapshot: SnapshotEvent): void {
     heard: heardOf(snapshot),
     rows: new Map(snapshot.limiters.map((view) => [view.limiter, view])),
   });
+  if (wasLost) void readSession();
+  wasLost = false;
 }
 
 function takeLimiters({ limiters, gone, points }: LimitersEvent): void {

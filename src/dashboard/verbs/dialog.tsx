@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Verb, VerbAnswer, VerbRequest } from '../../api/types.js';
 import { ApiError, api } from '../client.js';
-import { wordsOf } from '../data/session.js';
+import { refusedWords } from '../data/session.js';
 import { Modal } from '../parts/modal.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Fields } from './fields.jsx';
@@ -49,7 +49,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
       if (!dry.anyway) delete dry.reason;
       api.verb(limiter, verb, dry).then(
         (answer) => wanted && setPlan(answer),
-        (error) => wanted && setFault(wordsOf(error)),
+        (error) => wanted && setFault(refusedWords(error)),
       );
     }, PREVIEW_AFTER_MS);
     return () => {
@@ -71,10 +71,10 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) {
         setMoved(
-          `It changed while you looked (${error.message}). This is the new now and then: look again.`,
+          'It changed while you looked; nothing was written. This is the new now and then: look again.',
         );
         setTurn((n) => n + 1);
-      } else setFault(wordsOf(error));
+      } else setFault(refusedWords(error));
     } finally {
       setBusy(false);
     }
