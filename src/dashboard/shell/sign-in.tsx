@@ -23,8 +23,8 @@ export function SignInForm({ onDone }: { onDone: () => void }) {
   return (
     <form class="dialog-form" onSubmit={submit}>
       <p>
-        A token says who you are and what you may do. <code>flyball run</code> prints where it keeps
-        its own, and takes yours from its settings.
+        A token says who you are and what you may do. <code>flyball token add</code> makes yours;
+        the daemon logs at its start in which file its own lies.
       </p>
       <div class="field">
         <label for="token">Token</label>
