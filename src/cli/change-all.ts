@@ -59,7 +59,7 @@ export async function runChangeAll(io: CliIo, flags: ChangeFlags, of: ForMany): 
     const limiters = of.select === undefined ? known : await of.select(session, known);
     const planned = await Promise.all(limiters.map((each) => plan(session, each, of)));
     const rows = planned.map(({ row }) => row);
-    if (!io.flags.json) for (const each of planned) io.say(shownText(io, each));
+    if (!io.flags.json) for (const each of planned) io.say(shownText(io, each, flags));
     const count = planned.filter(({ shown }) => shown !== null).length;
     const asks = flags.yes !== true && flags.dryRun !== true && count > 0;
     if (asks && !(await io.confirm(`Do it to ${count} limiter${count === 1 ? '' : 's'}?`))) {
@@ -88,17 +88,20 @@ function tell(io: CliIo, results: Row[], flags: ChangeFlags): void {
   }
   if (flags.dryRun) io.say('Dry run: nothing was written.');
   else if (failed > 0) {
-    io.say(`${failed} of ${results.length} failed and stand as they were; the others are done.`);
+    const others = failed < results.length ? '; the others are done' : '';
+    io.say(`${failed} of ${results.length} failed and stand as they were${others}.`);
   }
 }
 
 /** `nothing to do` and what cannot be planned stand in the preview too: a person says yes to all that they see. */
-function shownText(io: CliIo, { row, shown }: Planned): string {
+function shownText(io: CliIo, { row, shown }: Planned, flags: ChangeFlags): string {
   if (row.status === 'failed')
     return `${io.ce.red('!')} ${clean(row.limiter)}: ${clean(row.sentence)}`;
   const notes = shown?.plan.notes ?? [];
+  // The sentence is that of the audit entry, which tells of what is done.
+  const would = shown !== null && flags.yes !== true ? `${io.ce.bold('would be:')} ` : '';
   return [
-    clean(row.sentence),
+    `${would}${clean(row.sentence)}`,
     ...notes.map((note) => `  ${io.ce.yellow('!')} ${clean(note)}`),
   ].join('\n');
 }

@@ -121,7 +121,7 @@ async function checkSignals(
       findings.push({
         check: `telemetry ${name}`,
         status: 'ok',
-        message: `${telemetry.processes} processes report, ${telemetry.reporting} of them completions`,
+        message: `${telemetry.processes} ${telemetry.processes === 1 ? 'process reports' : 'processes report'}, ${telemetry.reporting} of them completions`,
       });
       if (telemetry.clockSkewMs !== undefined) {
         const message = `the clock of a process is off: Redis's is ${apart(telemetry.clockSkewMs, 'its')}`;

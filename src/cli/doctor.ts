@@ -68,13 +68,25 @@ async function examine(io: CliIo, paths: string[], loadMs?: number): Promise<Fin
         check: 'redis',
         status: 'fail',
         message: redactUrl(error.message),
-        mend: 'Start Redis or mend its address; flyball run brings a private one when no URL is set.',
-        command: 'flyball run policies/',
+        ...mendOf(io),
       },
       ...checkFolder(io.env),
       ...(await checkPolicies(io, null, paths)),
     ];
   }
+}
+
+/** `run` starts a private Redis only where no address is given. */
+function mendOf(io: CliIo): Pick<Finding, 'mend' | 'command'> {
+  if (io.globals.redis === undefined && !io.env.FLYBALL_REDIS_URL) {
+    return {
+      mend: 'Start the private Redis: it runs with flyball run.',
+      command: 'flyball run policies/',
+    };
+  }
+  return {
+    mend: 'Start Redis there, or mend the address (--redis, FLYBALL_REDIS_URL). Without one, flyball run brings a private Redis.',
+  };
 }
 
 /** A check that is itself refused is a finding, and the others still run. */

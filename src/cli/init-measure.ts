@@ -63,7 +63,10 @@ function tellFound(
 ): void {
   const why =
     framework === around.framework ? (around.frameworkFrom ?? 'none was found') : 'as said';
-  const state = answers ? 'answers' : 'does not answer now; flyball run brings a private one';
+  // Where an address is given, `run` uses it or fails.
+  const given = redis?.from === '--redis' || redis?.from === 'FLYBALL_REDIS_URL';
+  const mend = given ? 'start it before flyball run' : 'flyball run brings a private one';
+  const state = answers ? 'answers' : `does not answer now; ${mend}`;
   io.say(io.ce.dim(`framework  ${framework} (${why})`));
   if (redis) io.say(io.ce.dim(`redis      ${redis.shown} (${redis.from}): ${state}`));
   io.say(

@@ -56,16 +56,17 @@ export async function runCli(argv: readonly string[], streams: IoStreams = {}): 
   const early = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined);
   io.flags.json = early.includes('--json');
   if (early.includes('--no-color')) io.flags.colour = false;
+  const program = createProgram(io, await registersFor(argv));
   try {
-    await createProgram(io, await registersFor(argv)).parseAsync(argv, { from: 'user' });
+    await program.parseAsync(argv, { from: 'user' });
     return io.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) return io.fail(error);
-    return usage(io, error, argv);
+    return usage(io, error, helpFor(program, argv));
   }
 }
 
-function usage(io: CliIo, error: CommanderError, argv: readonly string[]): number {
+function usage(io: CliIo, error: CommanderError, help: string): number {
   if (error.exitCode === 0) return EXIT.ok;
   if (error.code === 'commander.help') return EXIT.usage;
   const message = error.message
@@ -74,9 +75,17 @@ function usage(io: CliIo, error: CommanderError, argv: readonly string[]): numbe
     // The reason that follows shows the value itself.
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '.*?' is invalid\. (?=")/s, '$1: ')
     .replace(/^command-argument value '.*?' is invalid for argument '([\w-]+)'\. (?=")/s, '$1: ');
-  const command = commandOf(argv);
-  const help = command === undefined ? 'flyball --help' : `flyball ${command} --help`;
   return io.fail(new UsageError(message.replace(/([^.)?])$/, '$1.'), `See ${help}.`));
+}
+
+/** `flyball policy diff --help`: of the command that was meant. */
+function helpFor(program: Command, argv: readonly string[]): string {
+  const name = commandOf(argv);
+  if (name === undefined) return 'flyball --help';
+  const command = program.commands.find((each) => each.name() === name);
+  const word = argv[argv.indexOf(name) + 1];
+  const sub = command?.commands.find((each) => each.name() === word);
+  return `flyball ${name} ${sub === undefined ? '' : `${sub.name()} `}--help`;
 }
 
 function setFlags(io: CliIo, opts: Record<string, unknown>): void {

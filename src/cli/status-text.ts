@@ -19,7 +19,7 @@ export function statusTable(io: CliIo, views: readonly StatusView[]): string {
     view.inForce ? cap(view.inForce) : '',
     view.binds,
     view.worst ? `${clean(view.worst.signal)} ${ratio(view.worst)}` : '',
-    [...view.holds.map((hold) => held(hold)), ...partly(view)].join(', '),
+    [...view.holds.map((hold) => held(hold, false)), ...partly(view)].join(', '),
     daemon(c, view),
   ]);
   return io.table(
@@ -67,7 +67,8 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
   for (const { signal, reason } of view.missing) {
     row('no evidence', `${clean(signal)}: ${clean(reason)}`);
   }
-  for (const hold of view.holds) row('hold', c.cyan(`${held(hold)} by ${clean(hold.by) || '?'}`));
+  for (const hold of view.holds)
+    row('hold', c.cyan(`${held(hold, true)} by ${clean(hold.by) || '?'}`));
   if (view.profile) {
     const { name, untilMs } = view.profile;
     const left = `until ${clockTime(untilMs)} (${span(untilMs - nowMs)} left)`;
@@ -193,11 +194,11 @@ function ratio(w: WorstSignal): string {
   return `${number(Math.round(w.ratio * 100) / 100)} ×`;
 }
 
-function held(hold: HoldView): string {
+/** A table has no room for the time left. */
+function held(hold: HoldView, withLeft: boolean): string {
+  const left = withLeft ? ` (${span(hold.leftMs ?? 0)} left)` : '';
   const how =
-    hold.untilMs === null
-      ? 'until a person ends it'
-      : `until ${clockTime(hold.untilMs)} (${span(hold.leftMs ?? 0)} left)`;
+    hold.untilMs === null ? 'until a person ends it' : `until ${clockTime(hold.untilMs)}${left}`;
   return `${hold.kind} ${how}${hold.breakerHeld ? ', breaker too' : ''}`;
 }
 

@@ -126,7 +126,11 @@ export function readConfig(
   for (const key of Object.keys(env)) {
     if (!key.startsWith('FLYBALL_') || known.includes(key)) continue;
     if (INJECTED.test(key) || /^(tcp|udp):\/\//.test(env[key] ?? '')) continue;
-    const near = closest(key, known, () => third(key.length))?.name;
+    // FLYBALL_PORT is FLYBALL_HTTP_PORT with a word left out, which by edits is far.
+    const rest = key.slice('FLYBALL'.length);
+    const near =
+      known.find((name) => name.endsWith(rest)) ??
+      closest(key, known, () => third(key.length))?.name;
     faults.push(
       `${key} is not a setting.${near === undefined ? ` Known: ${known.join(', ')}.` : ` Did you mean ${near}?`}`,
     );

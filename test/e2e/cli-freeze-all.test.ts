@@ -49,7 +49,9 @@ test('asked once; a no and a dry run write nothing', async () => {
   const no = await run('freeze --all', { typed: 'n\n' });
   expect(no.code).toBe(1);
   expect(no.stderr).toContain('Do it to 3 limiters?');
-  expect((await run('freeze --all --dry-run')).code).toBe(0);
+  const dry = await run('freeze --all --dry-run');
+  expect(dry.code).toBe(0);
+  expect(dry.stderr.match(/^would be: .* froze (checkout|refund|search) /gm)).toHaveLength(3);
   for (const address of ALL) expect((await mustRead(redis, address)).frozenUntil).toBe(0);
   const yes = await run('freeze --all', { typed: 'y\n' });
   expect(yes.code).toBe(0);

@@ -147,6 +147,7 @@ test('bad arguments are told with the mend', async () => {
   );
   expect(await said(`use checkout ${a.hash}`)).toMatch(/no terminal to ask at/);
   expect(await said('histori checkout')).toMatch(/Did you mean history/);
+  expect(await said('diff checkout')).toMatch(/See flyball policy diff --help/);
   expect(await said('history chekout')).toMatch(/Did you mean checkout/);
   await redis.del(keys.policy, keys.policyVersion(a.hash));
   expect(await said(`show checkout ${a.hash.slice(0, 6)}`)).toMatch(/not stored whole any more/);

@@ -103,6 +103,7 @@ describe('status', () => {
     expect(shown).toMatch(/worst signal +p95 500 ms, 2 × its setpoint 250 ms/);
     expect(shown).toMatch(/no evidence +errors: thin/);
     expect(shown).toMatch(/hold +pinned until .*\((1 h 59 min|2 h) left\) by .*\(unverified\)/);
+    expect((await rig.run('status')).stdout).toMatch(/ pinned until \d\d:\d\d:\d\d, open until a/);
     expect(shown).toMatch(/hold +open until a person ends it/);
     expect(shown).toMatch(/last tick [34] s ago/);
     expect(shown).toMatch(/would be +closed, rate 70\/s, cap 9 \(mode recommend/);
@@ -150,6 +151,8 @@ describe('status', () => {
   test('an open breaker and a hold: why, and the command that ends each', async () => {
     expect((await rig.run('status checkout')).stdout).not.toMatch(/^ +next /m);
     await rig.run('trip checkout --yes');
+    const again = await rig.run('trip checkout --yes --dry-run --json');
+    expect(parse(again.stdout).sentence).toMatch(/ tripped checkout again, rate 0 until /);
     await rig.run('pin checkout --rate 80 --yes');
     const { stdout } = await rig.run('status checkout');
     expect(stdout.replace(/\s+/g, ' ')).toMatch(

@@ -23,6 +23,9 @@ describe('daemon config', () => {
   });
 
   test('an unknown setting is an error that names the likely one', () => {
+    expect(() => readConfig({ FLYBALL_PORT: '8080' })).toThrow(
+      'FLYBALL_PORT is not a setting. Did you mean FLYBALL_HTTP_PORT?',
+    );
     expect(() => readConfig({ FLYBALL_TICKMS: '100' })).toThrow(
       'FLYBALL_TICKMS is not a setting. Did you mean FLYBALL_TICK_MS?',
     );

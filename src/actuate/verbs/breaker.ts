@@ -56,7 +56,7 @@ export function trip(hold?: HoldFor): Planner {
         generation: params.generation + 1,
         ...(held && !pinned && !frozen ? { heldBy: actor } : {}),
       },
-      sentence: `${actor} tripped ${limiter}: ${before.state} → open, rate 0 ${untilText(openUntil).replace('a person ends it', 'a person resets it')}.`,
+      sentence: `${actor} tripped ${limiter}${before.state === 'open' ? ' again' : `: ${before.state} → open`}, rate 0 ${untilText(openUntil).replace('a person ends it', 'a person resets it')}.`,
       detail: { until: openUntil, generation: params.generation + 1 },
       notes,
     };
