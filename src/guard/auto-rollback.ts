@@ -166,18 +166,20 @@ function judged(proof: ProofMemory, sample: Sample): ProofMemory {
   const seen = (1000 * proof.ok) / proof.ms;
   const asked = (1000 * proof.asked) / proof.ms;
   const { count, atRate, atCap } = proof;
+  // What a full bucket held is answered beside the rate, once: no later window could be as good.
+  const lasting = Math.min(seen, atRate);
   const next = { ...proof, ...NO_WINDOW, bad: 0 };
   const now = { rate: atRate, cap: atCap, reporting: traffic.reporting, answers: count };
   const above = rate > proof.rate || inFlightMax > proof.cap;
   const blamed = proof.sinceRiseMs <= PROOF.blameMs || proof.adoptedMs <= PROOF.adoptedMs;
   const known = proof.good > 0 && proof.reporting === traffic.reporting;
-  if (!(above && blamed && known)) return { ...next, ...now, good: seen };
+  if (!(above && blamed && known)) return { ...next, ...now, good: lasting };
   const explained =
     asked < PROOF.demand * proof.good ||
     (traffic.mix !== undefined && traffic.mix.shift > PROOF.mix);
   if (explained) return { ...next, good: Math.min(proof.good, seen) };
   if (seen >= PROOF.asGood * proof.good) {
-    return { ...next, ...now, good: Math.max(proof.good, seen) };
+    return { ...next, ...now, good: Math.max(proof.good, lasting) };
   }
   const noise = PROOF.noise * Math.sqrt(1 / Math.max(1, proof.answers) + 1 / Math.max(1, count));
   const bad = seen < proof.good * (1 - Math.max(PROOF.worse, noise)) ? proof.bad + 1 : 0;

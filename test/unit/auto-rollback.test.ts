@@ -123,6 +123,13 @@ describe('stays', () => {
       [...raised, ...many(4, { ok: 100 }), ...many(5, { ok: 20 }), ...many(30, { ok: 100 })],
     ],
     ['nothing rose', [...many(10, { ok: 100 }), ...bad]],
+    // After a quiet time the bucket is full: what it held is answered beside the rate, once.
+    [
+      'a full bucket was spent before it',
+      [300, 100, 100, 100, 100]
+        .map((ok) => ({ ok }))
+        .concat([{ ok: 100, rate: 105 } as Tick], many(40, { ok: 105 })),
+    ],
     ['it rose long ago', [...raised, ...many(70, { ok: 95 }), ...bad]],
     ['too little is asked for to be as good', on({ asked: 90 })],
     ['slower routes are asked for', on({ traffic: { mix: { shift: 1.5, slowdown: 1 } } })],
