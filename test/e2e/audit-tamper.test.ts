@@ -131,12 +131,10 @@ test('a gap that another key signed is none of the exporter', async () => {
       why: 'trimmed',
       after: before.id,
       before: next.id,
-    };
-    const signed = createSigner(keyPair().secret, 'test').sign({
-      ...gap,
       prev: gone.hash,
       atMs: 1,
-    });
+    };
+    const signed = createSigner(keyPair().secret, 'test').sign(gap);
     return [...lines.slice(0, at), JSON.stringify(signed), ...lines.slice(at + 1)];
   });
   const [checked] = (await proof(dir, open)).limiters;
