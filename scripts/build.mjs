@@ -41,6 +41,8 @@ export async function build(root) {
     mkdirSync(staging, { recursive: true });
     const compile = [node, tsc, '-p', 'tsconfig.build.json', '--outDir', staging];
     const compiled = await runChild(compile, { cwd: root, quietStdout: true });
+    // Ended by a signal, or stopped before it wrote: then what there is stays. 2: written, with faults of types.
+    if (compiled !== 0 && compiled !== 2) return compiled;
     await buildDashboard(root, join(staging, 'dashboard'));
     publish(staging, join(root, 'dist'));
     if (compiled === 0) writeFileSync(join(root, 'dist', STAMP), hash);
