@@ -1,6 +1,6 @@
 /** The dashboard's plain parts: addresses, ages, charts' columns, verbs' requests, the story of a log. */
 import { describe, expect, test } from 'vitest';
-import type { AuditRecord, LimiterPoint, SeriesAnswer } from '../../src/api/types.js';
+import type { AuditRecord, LastDecision, LimiterPoint, SeriesAnswer } from '../../src/api/types.js';
 import {
   ceilingOf,
   markersOf,
@@ -13,6 +13,7 @@ import {
 import { ageMs, hear, isStale, redisNow, retryDelay } from '../../src/dashboard/data/freshness.js';
 import { short } from '../../src/dashboard/data/numbers.js';
 import { ago, countdown, localTime, utcTime } from '../../src/dashboard/data/times.js';
+import { verdictSentences } from '../../src/dashboard/limiter/binds.js';
 import { stoodBefore, storyOf, undoOf, withNew } from '../../src/dashboard/limiter/told.js';
 import { changeHash, limiterHash, overviewHash, parseRoute } from '../../src/dashboard/routing.js';
 import { type Draft, requestOf, VERBS } from '../../src/dashboard/verbs/specs.js';
@@ -219,4 +220,15 @@ describe('what happened', () => {
     const live = [entry(101, 4, [90, 95]), entries[0]!];
     expect(withNew(entries, live).map(({ revision }) => revision)).toEqual([4, 3, 2, 1]);
   });
+});
+
+test('what a guard said is told once, though the sentence of the decision holds it', () => {
+  const verdicts = [
+    { guard: 'hold', effect: 'refused', sentence: 'pinned by a person' },
+    { guard: 'pace', effect: 'clamped', sentence: 'no faster than 10 %' },
+    { guard: 'bounds', effect: 'passed', sentence: 'within' },
+  ];
+  const decision = { sentence: 'guard hold held it (pinned by a person).', verdicts };
+  expect(verdictSentences(decision as LastDecision)).toEqual(['no faster than 10 %']);
+  expect(verdictSentences(null)).toEqual([]);
 });
