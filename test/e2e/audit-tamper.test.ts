@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { GapLine } from '../../src/audit/export-line.js';
 import { createSigner } from '../../src/audit/signature.js';
 import {
   change,
@@ -124,7 +125,7 @@ test('a gap that another key signed is none of the exporter', async () => {
     const at = lines.findLastIndex((line) => line.includes('"revision":9,'));
     const [gone, next] = [JSON.parse(lines[at]!), JSON.parse(lines[at + 1]!)];
     const before = JSON.parse(lines[at - 2]!);
-    const gap = {
+    const gap: GapLine = {
       v: 1,
       kind: 'gap',
       limiter: 'checkout',
