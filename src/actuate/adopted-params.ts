@@ -2,13 +2,14 @@
 import { capacityFor, clamp } from '../decide/bounds.js';
 import type { LoadedPolicy } from '../policy/load.js';
 import { paramsFromPolicy } from '../policy/params.js';
-import { profiled, windowsAt } from '../policy/profile.js';
+import { inWindows } from '../policy/person-bounds.js';
+import { windowsAt } from '../policy/profile.js';
 import type { Policy } from '../policy/schema.js';
 import { byPersonText } from '../redis/by-person.js';
 import { effective, settled } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
 import type { Rollout } from '../redis/rollout.js';
-import { parseWindows, windowsText } from '../redis/windows.js';
+import { parseWindows, type Windows, windowsText } from '../redis/windows.js';
 import { numbersInPlace, replacedBy, standsBeside, standsTold } from './person-policy.js';
 import { adoptedRollout } from './person-rollout.js';
 
@@ -35,7 +36,11 @@ export function createdParams(
   last: Params | null,
   nowMs: number,
 ): { change: ParamChange; restored: boolean; sentence: string } {
-  const { policy, windows } = atTheMoment(loaded.policy, '', nowMs);
+  const known = last !== null && last.policyHash === loaded.hash ? last.windows : '';
+  // Whether a scheduled freeze was begun, and what bounds a person set, is what was known of it.
+  const moment = atTheMoment(loaded.policy, known, nowMs);
+  const policy = inWindows(loaded.policy, moment);
+  const windows = windowsText(moment);
   const fresh: ParamChange = {
     ...UNTOUCHED,
     ...paramsFromPolicy(policy),
@@ -54,15 +59,14 @@ export function createdParams(
   const change: ParamChange = {
     ...fresh,
     mode: last.mode,
-    rate: last.rate,
-    capacity: last.capacity,
-    inFlightMax: last.inFlightMax,
+    // A window or a person's bounds may have ended since.
+    rate: Math.min(last.rate, fresh.maxRate ?? last.rate),
+    capacity: Math.min(last.capacity, fresh.maxCapacity ?? last.capacity),
+    inFlightMax: Math.min(last.inFlightMax, fresh.maxInFlight ?? last.inFlightMax),
     rollout: last.rollout,
     byPerson: last.byPerson,
   };
   for (const field of NOT_THE_POLICYS) Object.assign(change, { [field]: last[field] });
-  // Bounds are those of this moment; whether a scheduled freeze was begun is what was known of it.
-  change.windows = atTheMoment(loaded.policy, last.windows, nowMs).windows;
   return {
     change,
     restored: true,
@@ -74,16 +78,18 @@ export function createdParams(
  * Params after another policy is adopted. In `auto` the rate and cap in force stay, clamped to the new bounds;
  * in other modes the policy's numbers are set. A hold stays, lowered only to the new maximum. The breaker's
  * state is not the policy's and stays. What a person promoted or approved stays until the policy says otherwise of
- * that very field.
+ * that very field, and a person's bounds until their time.
  */
 export function adoptedParams(
-  loaded: LoadedPolicy,
+  loaded: Pick<LoadedPolicy, 'policy' | 'hash'> & Partial<LoadedPolicy>,
   params: Params,
   nowMs: number,
   /** The person who adopts it; absent: a daemon, whose file it is. */
   person?: string,
+  moment: Windows = atTheMoment(loaded.policy, params.windows, nowMs),
 ): { change: ParamChange; sentence: string; goesLower: boolean } {
-  const { policy, windows } = atTheMoment(loaded.policy, params.windows, nowMs);
+  const policy = inWindows(loaded.policy, moment);
+  const windows = windowsText(moment);
   const { state, rate, inFlightMax } = settled(params, effective(params, nowMs));
   const { said, mode } = standsBeside(loaded.policy, params.byPerson);
   if (person !== undefined) {
@@ -126,7 +132,7 @@ export function adoptedParams(
         ? 'rate and cap in force are kept'
         : 'rate and cap in force are kept within the new bounds';
   } else {
-    const profile = parseWindows(windows).profile !== undefined;
+    const profile = moment.profile !== undefined;
     Object.assign(change, numbersInPlace(policy, said, profile, change));
     told = "the policy's own numbers are set";
   }
@@ -137,17 +143,14 @@ export function adoptedParams(
   };
 }
 
-/** The policy as the profile of this moment makes it; of a freeze only what was begun, since its leader begins it. */
-function atTheMoment(
-  policy: Policy,
-  before: string,
-  nowMs: number,
-): { policy: Policy; windows: string } {
+/** The profile of this moment; of a freeze only what was begun, since its leader begins it; a person's bounds until their time. */
+function atTheMoment(policy: Policy, before: string, nowMs: number): Windows {
   const { profile } = windowsAt(policy, nowMs);
-  const { freeze } = parseWindows(before);
+  const { freeze, bounds } = parseWindows(before);
   return {
-    policy: profiled(policy, profile?.name),
-    windows: windowsText({ ...(profile && { profile }), ...(freeze && { freeze }) }),
+    ...(profile && { profile }),
+    ...(freeze && { freeze }),
+    ...(bounds && bounds.untilMs > nowMs && { bounds }),
   };
 }
 
@@ -174,8 +177,9 @@ function capped(inForce: number, min: number, max: number, policys: number): num
 }
 
 function profileOf(windows: string): string {
-  const { profile } = parseWindows(windows);
-  return profile === undefined ? '' : `; profile ${profile.name} holds`;
+  const { profile, bounds } = parseWindows(windows);
+  const told = profile === undefined ? '' : `; profile ${profile.name} holds`;
+  return bounds === undefined ? told : `${told}; the bounds of ${bounds.by} stay`;
 }
 
 function numbers(change: ParamChange): string {

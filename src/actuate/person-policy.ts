@@ -1,6 +1,6 @@
 /** What a person set in place of the policy's own, when another policy is adopted: what stands, and what is told of it. Pure. Stage: actuate. */
 import { clamp } from '../decide/bounds.js';
-import { profiled } from '../policy/profile.js';
+import { inWindows } from '../policy/person-bounds.js';
 import type { Policy } from '../policy/schema.js';
 import { type ByPerson, PERSONAL_NUMBERS, parseByPerson } from '../redis/by-person.js';
 import type { Mode, ParamChange, Params } from '../redis/params.js';
@@ -33,6 +33,7 @@ export function standsBeside(policy: Policy, text: string): { said: ByPerson; mo
 export function numbersInPlace(
   policy: Policy,
   said: ByPerson,
+  /** A profile's numbers end with it: those of a person stand beside the policy's own alone. */
   profile: boolean,
   bounds: Pick<
     ParamChange,
@@ -40,15 +41,13 @@ export function numbersInPlace(
   >,
 ): { rate: number; capacity: number; inFlightMax: number } {
   const own = policyNumbers(policy);
-  if (profile) return own;
-  const { rate, capacity, inFlightMax } = said;
+  const { rate, capacity, inFlightMax } = profile ? {} : said;
   const within = (value: number, min = 0, max = value) => clamp(value, min, max);
+  // The policy's own lie within its bounds, but not always within those that a person set for a while.
   return {
-    rate: rate ? within(rate.is, bounds.minRate, bounds.maxRate) : own.rate,
-    capacity: capacity ? within(capacity.is, bounds.minCapacity, bounds.maxCapacity) : own.capacity,
-    inFlightMax: inFlightMax
-      ? within(inFlightMax.is, bounds.minInFlight, bounds.maxInFlight)
-      : own.inFlightMax,
+    rate: within(rate?.is ?? own.rate, bounds.minRate, bounds.maxRate),
+    capacity: within(capacity?.is ?? own.capacity, bounds.minCapacity, bounds.maxCapacity),
+    inFlightMax: within(inFlightMax?.is ?? own.inFlightMax, bounds.minInFlight, bounds.maxInFlight),
   };
 }
 
@@ -57,9 +56,9 @@ export function restingNumbers(
   policy: Policy,
   params: Params,
 ): { rate: number; capacity: number; inFlightMax: number } {
-  const profile = parseWindows(params.windows).profile?.name;
+  const windows = parseWindows(params.windows);
   const { said } = standsBeside(policy, params.byPerson);
-  return numbersInPlace(profiled(policy, profile), said, profile !== undefined, params);
+  return numbersInPlace(inWindows(policy, windows), said, windows.profile !== undefined, params);
 }
 
 /** `; mode auto stays, as ada set it`; empty: nothing stands. */

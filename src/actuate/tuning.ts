@@ -1,4 +1,5 @@
 /** The history of a limiter read and judged; what of the judgement may be put in force; when it was last done. Stage: actuate. */
+import { clamp } from '../decide/bounds.js';
 import type { Policy } from '../policy/schema.js';
 import { readHistory } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
@@ -43,7 +44,10 @@ export function tunedChange(policy: Policy, params: Params, tuned: Recommendatio
   const differs = (value: number, from: number) =>
     Math.abs(value - from) > policy.guards.deadBand * Math.max(from, Number.EPSILON);
   const change: ParamChange = {};
-  if (differs(tuned.rate.value, params.rate)) change.rate = tuned.rate.value;
+  // A person's bounds for a while may be narrower than the policy's, which it was judged by.
+  const rate = clamp(tuned.rate.value, params.minRate, params.maxRate);
+  const cap = clamp(tuned.inFlightMax?.value ?? 0, params.minInFlight, params.maxInFlight);
+  if (differs(rate, params.rate)) change.rate = rate;
   const { capacity, inFlightMax } = tuned;
   if (
     capacity !== null &&
@@ -52,12 +56,8 @@ export function tunedChange(policy: Policy, params: Params, tuned: Recommendatio
   ) {
     change.capacity = capacity.value;
   }
-  if (
-    inFlightMax !== null &&
-    params.inFlightMax > 0 &&
-    differs(inFlightMax.value, params.inFlightMax)
-  ) {
-    change.inFlightMax = inFlightMax.value;
+  if (inFlightMax !== null && params.inFlightMax > 0 && differs(cap, params.inFlightMax)) {
+    change.inFlightMax = cap;
   }
   return change;
 }

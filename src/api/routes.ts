@@ -2,6 +2,7 @@
 import { openApiRoute } from './openapi-route.js';
 import type { Route } from './route.js';
 import { auditRoutes } from './routes/audit.js';
+import { debugRoutes } from './routes/debug.js';
 import { episodeRoutes } from './routes/episodes.js';
 import { fleetRoutes } from './routes/fleet.js';
 import { limiterRoutes } from './routes/limiters.js';
@@ -14,6 +15,7 @@ const own: readonly Route[] = [
   ...sessionRoutes,
   ...limiterRoutes,
   ...auditRoutes,
+  ...debugRoutes,
   ...episodeRoutes,
   ...policyRoutes,
   ...verbRoutes,

@@ -6,6 +6,7 @@ import type { PolicyFault } from '../errors.js';
 import type { Policy } from '../policy/schema.js';
 import type { Params } from '../redis/params.js';
 import type { DecisionSample } from '../redis/tail-fields.js';
+import type { DebugView } from '../view/debug-types.js';
 import type { AuditRecord } from '../view/entry.js';
 import type { EpisodesPage } from '../view/episodes.js';
 import type { FleetDaemon, FleetView } from '../view/fleet.js';
@@ -149,6 +150,11 @@ export interface DecisionsAnswer {
   samples: Omit<DecisionSample, 'u' | 'n'>[];
 }
 
+/** `GET /limiters/{name}/debug?subject=&cost=&priority=&request=`: as `flyball debug --json`. */
+export interface DebugAnswer extends DebugView {
+  schema: 1;
+}
+
 /** `GET /limiters/{name}/top?by=taken|denied&over=1m|5m|60m&limit`: as `flyball top --json`. */
 export interface TopAnswer extends TopView {
   schema: 1;
@@ -159,12 +165,14 @@ export interface EpisodesAnswer extends EpisodesPage {
   schema: 1;
 }
 
-/** `GET /limiters/{name}/report?since&suggest=1`: as `flyball report --json`. */
+/** `GET /limiters/{name}/report?since&suggest=1`, and `GET /report?since` over all: as `flyball report --json`. */
 export interface ReportAnswer {
   schema: 1;
   sinceMs: number;
   atMs: number;
   limiters: ReportView[];
+  /** Of all: those that nothing can be said of, and why. */
+  unreadable: { limiter: string; message: string }[];
 }
 
 /** `GET /policies`: as `flyball plan --json`, of the files of the daemon that answers. */

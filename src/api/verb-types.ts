@@ -1,6 +1,7 @@
 /** What changes a limiter over HTTP: what a verb takes and answers, as types. Stage: api. */
 import type { EntryValues } from '../actuate/entry.js';
 import type { Evidence } from '../actuate/evidence.js';
+import type { BoundsTold } from '../actuate/verbs/bounds-wanted.js';
 
 export type Verb =
   | 'rollback'
@@ -8,6 +9,7 @@ export type Verb =
   | 'release'
   | 'freeze'
   | 'thaw'
+  | 'bounds'
   | 'trip'
   | 'reset'
   | 'approve'
@@ -25,9 +27,9 @@ export interface VerbRequest {
   dryRun?: boolean;
   /** For the audit log, 1 … 500 characters. */
   reason?: string;
-  /** rollback, pin, freeze, trip: how long it holds, ms (default 1 h; trip: the policy's open time). */
+  /** rollback, pin, freeze, bounds, trip: how long it holds, ms (default 1 h; trip: the policy's open time). */
   forMs?: number;
-  /** The same: until a person ends it. */
+  /** The same, but for bounds: until a person ends it. */
   hold?: boolean;
   /** rollback, one of: what held before the last change; the last that proved good; a revision; what held at a time. */
   to?: 'last' | 'good';
@@ -39,6 +41,13 @@ export interface VerbRequest {
   inFlight?: number;
   /** pin, freeze. */
   holdBreaker?: boolean;
+  /** bounds: what is left out stays as the policy says. */
+  rateMin?: number;
+  rateMax?: number;
+  inFlightMin?: number;
+  inFlightMax?: number;
+  /** bounds: end those that hold, instead. */
+  clear?: boolean;
   /** promote: `file` is what the policy says. */
   mode?: 'shadow' | 'recommend' | 'auto' | 'file';
   /** promote: up though the evidence is not enough; needs `reason`. */
@@ -58,6 +67,8 @@ export interface VerbAnswer {
   before: EntryValues | null;
   after: EntryValues | null;
   hold: { untilMs: number | null } | null;
+  /** Of `bounds`: within what the limits may move; else null. */
+  bounds: { before: BoundsTold; after: BoundsTold } | null;
   /** Of a `dry_run`: give it back to have this done, whatever the autopilot moves besides; else null. */
   basis: string | null;
   sentence: string;

@@ -10,7 +10,7 @@ const KINDS: Record<string, CauseKind> = {
   ...each('recovery', 'law_raise', 'law_settle', 'step_healthy', 'hold_lapsed'),
   ...each('redis', 'redis_failover', 'failover_over', 'writes_lost', 'params_restored'),
   ...each('redis', 'clock_regression'),
-  ...each('window', 'window_begins', 'window_ends'),
+  ...each('window', 'window_begins', 'window_ends', 'bounds_lapsed'),
   ...each('policy', 'policy_adopted', 'params_created', 'policy_numbers', 'fixed'),
   ...each('signals', 'glide_missing'),
   ...each('autopilot_lost', 'glide_settled'),
@@ -25,12 +25,13 @@ function each(kind: CauseKind, ...reasons: string[]): Record<string, CauseKind> 
 
 /** Codes of what persons do; those of daemons are above. */
 const VERBS = ['rollback', 'pin', 'release', 'freeze', 'thaw', 'rollout', 'trip', 'reset'];
+const BOUNDS_VERBS = ['bounds_set', 'bounds_cleared'];
 const SUBJECT_VERBS = ['subject_block', 'subject_exempt', 'subject_limit', 'subject_clear'];
 const NOTES = ['write_refused', 'signal_missing', 'clock_skew'];
 
 /** For who asks for one by name; others may stand in a log of another version. */
 export const REASON_CODES: readonly string[] = [
-  ...new Set([...Object.keys(KINDS), ...VERBS, ...SUBJECT_VERBS, ...NOTES]),
+  ...new Set([...Object.keys(KINDS), ...VERBS, ...BOUNDS_VERBS, ...SUBJECT_VERBS, ...NOTES]),
 ];
 
 /** Worst first. What only follows from others stands last. */

@@ -129,6 +129,7 @@ function tell(io: CliIo, limiter: string, outcome: VerbOutcome): void {
       after: plan.after,
       ...(plan.override === undefined ? {} : { subject: plan.override.subject, ...told(plan) }),
       hold: typeof until === 'number' ? { untilMs: until === -1 ? null : until } : null,
+      ...(plan.detail.bounds === undefined ? {} : { bounds: plan.detail.bounds }),
       ...(plan.detail.rollout === undefined ? {} : { rollout: plan.detail.rollout }),
       ...(plan.detail.evidence === undefined ? {} : { evidence: plan.detail.evidence }),
       sentence: plan.sentence,

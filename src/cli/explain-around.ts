@@ -76,6 +76,8 @@ function endOf({ body }: StoredEntry, limiter: string): Undo | null {
         command: `flyball promote ${limiter} --release`,
         does: "goes back to the policy's own mode",
       };
+    case 'bounds_set':
+      return { command: `flyball bounds ${limiter} --clear`, does: 'ends these bounds' };
     case 'rollout':
       return {
         command: `flyball rollout ${limiter} --release`,

@@ -7,9 +7,10 @@ import { clean, span } from '../view/text.js';
 import type { CliIo } from './output.js';
 
 const ENDS: Record<HoldView['kind'], string> = {
-  pinned: 'release',
-  frozen: 'thaw',
-  open: 'reset',
+  pinned: 'release {}',
+  frozen: 'thaw {}',
+  open: 'reset {}',
+  bounds: 'bounds {} --clear',
 };
 
 /** Talk: nothing of it is part of the result. */
@@ -25,9 +26,9 @@ export async function sayHolds(
     for (const { kind, by, leftMs } of holdsOf(read.params, read.nowUs / 1000)) {
       const left = leftMs === null ? 'until a person ends it' : `for ${span(leftMs)} more`;
       const name = clean(address.name);
-      io.say(
-        `${name} is ${kind} by ${clean(by) || '?'} ${left}; flyball ${ENDS[kind]} ${name} ends it.`,
-      );
+      const is = kind === 'bounds' ? 'has bounds set' : `is ${kind}`;
+      const ends = ENDS[kind].replace('{}', () => name);
+      io.say(`${name} ${is} by ${clean(by) || '?'} ${left}; flyball ${ends} ends it.`);
     }
   }
 }

@@ -7,6 +7,11 @@ import type { SubjectRule } from '../redis/subject-override.js';
 import type { Colours } from './output.js';
 import { clean, clockTime, number, span } from './text.js';
 
+const BOUNDS = [
+  ['rate bounds', 'minRate', 'maxRate'],
+  ['cap bounds', 'minInFlight', 'maxInFlight'],
+] as const;
+
 /** Lines of now → then; equal lines are dim, changed ones stand out; then what to know. */
 export function preview(c: Colours, plan: VerbPlan, facts: Facts): string {
   const { params, nowMs } = facts;
@@ -24,6 +29,10 @@ export function preview(c: Colours, plan: VerbPlan, facts: Facts): string {
   }
   if (plan.before.mode !== plan.after.mode) {
     rows.unshift(['mode', plan.before.mode, plan.after.mode]);
+  }
+  for (const [name, min, max] of BOUNDS) {
+    const range = (of: typeof params) => `${number(of[min])} … ${number(of[max])}`;
+    if (range(params) !== range(then)) rows.push([name, range(params), range(then)]);
   }
   rows.push(['pinned', hold(params.pinnedUntil, nowMs), hold(then.pinnedUntil, nowMs)]);
   rows.push(['frozen', hold(params.frozenUntil, nowMs), hold(then.frozenUntil, nowMs)]);

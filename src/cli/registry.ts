@@ -32,6 +32,7 @@ const FILES: readonly CommandFile[] = [
   { names: ['rollback'], load: () => import('./rollback.js') },
   { names: ['pin', 'release'], load: () => import('./pin.js') },
   { names: ['freeze', 'thaw'], load: () => import('./freeze.js') },
+  { names: ['bounds'], load: () => import('./bounds.js') },
   { names: ['rollout'], load: () => import('./rollout.js') },
   { names: ['promote', 'approve'], load: () => import('./promote.js') },
   { names: ['tune'], load: () => import('./tune.js') },

@@ -111,6 +111,7 @@ function nextSteps(view: StatusView): string {
   const parts = [
     ...(holds.some(({ kind }) => kind === 'pinned') ? [`flyball release ${limiter}`] : []),
     ...(holds.some(({ kind }) => kind === 'frozen') ? [`flyball thaw ${limiter}`] : []),
+    ...(holds.some(({ kind }) => kind === 'bounds') ? [`flyball bounds ${limiter} --clear`] : []),
     ...(state === 'open' || state === 'half-open' ? [`flyball reset ${limiter}`] : []),
   ];
   if (parts.length === 0 && state !== 'recovering') return '';
@@ -226,5 +227,5 @@ function daemonText(view: StatusView): string {
     : '';
   if (view.gliding)
     return `none${age}; the limits glide to their safe values (${goal}) or are there`;
-  return `none${age}; ${view.holds.length > 0 ? 'held values stay while the hold lasts' : `without one the limits go to ${goal}`}`;
+  return `none${age}; ${view.holds.some(({ kind }) => kind !== 'bounds') ? 'held values stay while the hold lasts' : `without one the limits go to ${goal}`}`;
 }

@@ -19,6 +19,8 @@ export function undoHint(plan: VerbPlan, facts: Facts, limiter: string): string 
       return `flyball release ${limiter} hands it back to the autopilot${left}.`;
     case 'freeze':
       return `flyball thaw ${limiter} ends it${left}.`;
+    case 'bounds_set':
+      return `flyball bounds ${limiter} --clear ends them${left}.`;
     case 'rollout':
       return rolloutHint(plan, facts, limiter);
     case 'promote':

@@ -89,7 +89,7 @@ export function createLeader(
     dtMs: number,
     last: Params | null,
   ): Promise<void> {
-    const { policy, profile } = policyNow(adopted.policy, params);
+    const { policy, profile, bounds } = policyNow(adopted.policy, params);
     const nowMs = nowUs / 1000;
     const inForce = inForceView(params, nowMs, since);
     since = inForce.since;
@@ -98,7 +98,7 @@ export function createLeader(
     await holdForClocks(params);
     // At once, not only with the next job: a run may have been overdue for as long as nobody led.
     if (first) void retune.ask(adopted);
-    const tunes = heldFor === null && profile === undefined;
+    const tunes = heldFor === null && profile === undefined && bounds === undefined;
     if (tunes && (await retune.act(adopted, params, inForce.view, nowMs))) return;
     if (params.mode === 'auto') wouldBe = null;
     else if (wouldBe?.policyHash !== params.policyHash) wouldBe = startWouldBe(params, nowMs);
@@ -119,6 +119,7 @@ export function createLeader(
     const group = await groupShare.read(policy, inForce.view, estimates.traffic, nowMs);
     if (group !== undefined) sample.group = group;
     if (profile !== undefined) sample.profile = profile;
+    if (bounds !== undefined) sample.bounds = bounds;
     if (news) sample.adopted = true;
     const ceiling = putRight.ceiling(nowMs);
     if (ceiling !== undefined) sample.ceiling = ceiling;

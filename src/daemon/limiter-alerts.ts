@@ -6,6 +6,7 @@ import type { Policy } from '../policy/schema.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { MINUTE_MS } from '../redis/top-fields.js';
+import { parseWindows } from '../redis/windows.js';
 import {
   firingOf,
   keysOf,
@@ -98,8 +99,7 @@ export function createLimiterAlerts(
       rate: inForce.rate,
       inFlightMax: inForce.inFlightMax,
       revision: params.revision,
-      holdEndsMs: holdEnd(params, nowMs),
-      heldBy: params.heldBy,
+      ...holdEnd(params, nowMs),
       // In other modes the law moves nothing.
       atFloorTicks: params.mode === 'auto' ? (decision.terms.atFloorTicks ?? 0) : 0,
       signals: Object.fromEntries(
@@ -156,9 +156,17 @@ function isLost(fresh: boolean, reason: string | undefined): boolean | null {
 }
 
 /** The nearest end of a person's hold that ends by itself. */
-function holdEnd(params: Params, nowMs: number): number | null {
-  const ends = [params.pinnedUntil, params.frozenUntil].filter((ms) => ms > nowMs);
-  return ends.length === 0 ? null : Math.min(...ends);
+function holdEnd(
+  { pinnedUntil, frozenUntil, heldBy, windows }: Params,
+  nowMs: number,
+): Pick<WatchFacts, 'holdEndsMs' | 'heldBy' | 'boundsEnd'> {
+  const { bounds } = parseWindows(windows);
+  const boundsMs = bounds?.untilMs ?? 0;
+  const ends = [pinnedUntil, frozenUntil, boundsMs].filter((ms) => ms > nowMs);
+  if (ends.length === 0) return { holdEndsMs: null, heldBy };
+  const holdEndsMs = Math.min(...ends);
+  if (bounds === undefined || boundsMs !== holdEndsMs) return { holdEndsMs, heldBy };
+  return { holdEndsMs, heldBy: bounds.by, boundsEnd: true };
 }
 
 function trafficOf(telemetry: Readings['telemetry']): WatchFacts['traffic'] {

@@ -1,20 +1,22 @@
 /** What comes before the law at each turn: a failover, a window that begins or ends, a repair; one write of them. Stage: daemon. */
 import type { LoadedPolicy } from '../actuate/adopt.js';
+import { restingNumbers } from '../actuate/person-policy.js';
 import type { InForceView } from '../decide/types.js';
-import { profiled } from '../policy/profile.js';
+import { inWindows } from '../policy/person-bounds.js';
 import type { Policy } from '../policy/schema.js';
 import type { Params } from '../redis/params.js';
-import { parseWindows } from '../redis/windows.js';
+import { type PersonBounds, parseWindows } from '../redis/windows.js';
 import { type FailoverMemory, failoverStep } from './failover.js';
 import type { LimiterDeps } from './managed-limiter.js';
 import { dueRepair, type Repair } from './repairs.js';
 import { windowChange } from './windows.js';
 import type { createWriter } from './writer.js';
 
-/** The policy as it holds now, and the name of the profile that makes it so. */
+/** The policy as it holds now, and what makes it so: the name of a profile, a person's bounds. */
 export interface PolicyNow {
   policy: Policy;
   profile: string | undefined;
+  bounds: PersonBounds | undefined;
 }
 
 export interface PutRight {
@@ -25,7 +27,7 @@ export interface PutRight {
   /** True: something was due, and the turn is over. */
   act(turn: {
     adopted: LoadedPolicy;
-    /** As the profile that holds now makes it. */
+    /** As what holds now makes it. */
     policy: Policy;
     params: Params;
     view: InForceView;
@@ -41,8 +43,13 @@ export interface PutRight {
 
 /** As the params say, not the clock: bounds in Redis and in the law are then the same. */
 export function policyNow(policy: Policy, params: Params): PolicyNow {
-  const profile = parseWindows(params.windows).profile?.name;
-  return { policy: profiled(policy, profile), profile };
+  const windows = parseWindows(params.windows);
+  const { rate, inFlight } = windows.bounds ?? {};
+  return {
+    policy: inWindows(policy, windows),
+    profile: windows.profile?.name,
+    bounds: windows.bounds && { ...(rate && { rate }), ...(inFlight && { inFlight }) },
+  };
 }
 
 export function createPutRight(
@@ -72,7 +79,7 @@ export function createPutRight(
       const repair: Repair | null =
         step.repair ??
         windowChange(adopted, params, nowMs) ??
-        dueRepair(policy, params, view, nowUs);
+        dueRepair(policy, params, view, nowUs, restingNumbers(adopted.policy, params));
       if (repair === null) return false;
       const after = step.repair === null ? failover : step.memory;
       const text = checkpoint(after);

@@ -17,6 +17,8 @@ export function dueRepair(
   params: Params,
   view: InForceView,
   nowUs: number,
+  /** What is in force where nothing moves it. */
+  resting: Pick<Params, 'rate' | 'capacity' | 'inFlightMax'>,
 ): Repair | null {
   const nowMs = nowUs / 1000;
   if (params.changedAt > nowUs) return clockWentBack(params, nowUs);
@@ -26,7 +28,7 @@ export function dueRepair(
   const tripOver = view.state === 'half-open' || view.state === 'recovering';
   if (params.mode === 'auto') return null;
   if (tripOver) return closeTrip(policy, params, view);
-  return view.state === 'closed' && view.held === 'none' ? policyNumbers(policy, params) : null;
+  return view.state === 'closed' && view.held === 'none' ? policyNumbers(resting, params) : null;
 }
 
 /** The script brings token clock, floors and open time to the new clock with any write. */
@@ -107,8 +109,10 @@ function closeTrip(policy: Policy, params: Params, view: InForceView): Repair {
 }
 
 /** Outside `auto` nothing moves the limits but people: once nobody holds them, the policy's numbers are in force. */
-function policyNumbers(policy: Policy, params: Params): Repair | null {
-  const { rate, capacity, inFlightMax = 0 } = policy.limiter;
+function policyNumbers(
+  { rate, capacity, inFlightMax }: Pick<Params, 'rate' | 'capacity' | 'inFlightMax'>,
+  params: Params,
+): Repair | null {
   const same =
     params.rate === rate && params.capacity === capacity && params.inFlightMax === inFlightMax;
   if (same) return null;

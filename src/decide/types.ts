@@ -1,6 +1,7 @@
 /** The plain data that estimate, step and guard exchange; all JSON, so that a decision can be replayed. Stage: decide. */
 
 import type { LimiterState, Mode } from '../redis/params.js';
+import type { PersonBounds } from '../redis/windows.js';
 import type { MissingReason } from '../sense/readings.js';
 import type { BreakerMemory, OutcomeCounts, UpstreamWord } from './breaker-types.js';
 
@@ -95,6 +96,8 @@ export interface Sample {
   group?: { downstream: string; share: number; usable: number; members: number } | undefined;
   /** Which profile of the policy holds; absent: none. */
   profile?: string | undefined;
+  /** A person's bounds for a while; absent: none. */
+  bounds?: PersonBounds | undefined;
   /** The most that the rate may be for now, after a failover. */
   ceiling?: number | undefined;
   /** The fleet has had its changes of this minute, or its raises of this hour: raises wait. */

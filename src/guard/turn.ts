@@ -2,6 +2,7 @@
 import { moveReserves } from '../decide/reserve.js';
 import { step } from '../decide/step.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
+import { bounded } from '../policy/person-bounds.js';
 import { profiled } from '../policy/profile.js';
 import type { Policy } from '../policy/schema.js';
 import { observeProof, settleProof } from './auto-rollback.js';
@@ -15,7 +16,8 @@ export function turn(
   state: DecideState,
   sample: Sample,
 ): { state: DecideState; decision: Decision } {
-  const within = withinCeiling(withinShare(profiled(policy, sample.profile), sample), sample);
+  const windowed = bounded(profiled(policy, sample.profile), sample.bounds);
+  const within = withinCeiling(withinShare(windowed, sample), sample);
   const stepped = step(within, state, sample);
   const proof = observeProof(within, state.memory.proof, sample);
   const guarded = guard(within, stepped.state, sample, stepped.proposal, proof);

@@ -4,7 +4,7 @@ import type { EntryValues, StoredEntry } from '../actuate/entry.js';
 import { restingNumbers, standsBeside } from '../actuate/person-policy.js';
 import { rolloutMark } from '../actuate/person-rollout.js';
 import { paramsFromPolicy } from '../policy/params.js';
-import { profiled } from '../policy/profile.js';
+import { inWindows } from '../policy/person-bounds.js';
 import type { Policy } from '../policy/schema.js';
 import { parseByPerson } from '../redis/by-person.js';
 import type { ParamChange, Params } from '../redis/params.js';
@@ -63,7 +63,7 @@ export function ownersOf(of: OwnersOf): Record<NumberName | 'mode' | 'rollout', 
 /** What is in force, differs from what the adopted policy gives, and nobody owns. */
 export function driftOf(of: OwnersOf): Drift[] {
   const { policy, params } = of;
-  const given: ParamChange = paramsFromPolicy(profiled(policy, profileOf(params)));
+  const given: ParamChange = paramsFromPolicy(inWindows(policy, parseWindows(params.windows)));
   const owners = ownersOf(of);
   const resting = restingNumbers(policy, params);
   const drift: Drift[] = [];
@@ -145,8 +145,4 @@ function whoseResting(name: NumberName, params: Params): Owned {
 
 function differs(before: EntryValues | null, after: EntryValues | null, name: NumberName): boolean {
   return before !== null && after !== null && before[name] !== after[name];
-}
-
-function profileOf(params: Params): string | undefined {
-  return parseWindows(params.windows).profile?.name;
 }

@@ -1,5 +1,6 @@
 /** Where a bound of the policy holds what the law or the history wants: *would be 520; bounds.rate.max holds 400*. Pure. Stage: cli, api. */
 import type { HeldBack } from '../audit/standing.js';
+import type { Windows } from '../redis/windows.js';
 import type { CeilingView, ReportView, SuggestedView } from './report-types.js';
 
 /** The farthest of each bound; what the law says leads. */
@@ -7,6 +8,7 @@ export function ceilingsOf(
   bounds: ReportView['bounds'],
   held: readonly HeldBack[],
   suggested: SuggestedView | null,
+  timed?: Windows['bounds'],
 ): CeilingView[] {
   const found = new Map<CeilingView['bound'], CeilingView>();
   const add = (
@@ -23,7 +25,8 @@ export function ceilingsOf(
     const known = found.get(bound);
     const farther = Math.abs(wouldBe - holds) > Math.abs((known?.wouldBe ?? holds) - holds);
     if (known === undefined || (known.by === by && farther)) {
-      found.set(bound, { bound, wouldBe, holds, by });
+      const setBy = timed?.[name]?.[side] === holds ? timed.by : null;
+      found.set(bound, { bound, wouldBe, holds, by, setBy });
     }
   };
   for (const { guard, rate, inFlightMax } of held) {

@@ -69,4 +69,6 @@ export interface CeilingView {
   holds: number;
   /** `law`: its decisions; `history`: what the minute roll-ups say. */
   by: 'law' | 'history';
+  /** Who set that bound for a while, with `flyball bounds`; null: it is the policy's. */
+  setBy: string | null;
 }

@@ -9,6 +9,7 @@ import { heldNow, type Standing, standingOf } from '../audit/standing.js';
 import { readHistory } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { parseWindows } from '../redis/windows.js';
 import type { Tuned } from '../tune/recommend.js';
 import { readEpisodes } from './episodes.js';
 import { ceilingsOf } from './report-ceilings.js';
@@ -62,7 +63,7 @@ export async function readReport(
     ...{ knownMs, atFloorMs, atCeilingMs, trips, openMs },
     traffic,
     held,
-    ceilings: ceilingsOf(bounds, [...now, ...held], suggested),
+    ceilings: ceilingsOf(bounds, [...now, ...held], suggested, parseWindows(params.windows).bounds),
     wouldBe: status?.wouldBe ?? null,
     suggested,
   };

@@ -14,7 +14,8 @@ import type { Traffic } from './traffic.js';
 export type Binding = 'rate' | 'cap' | 'subject' | 'breaker' | 'reserve' | 'nothing' | 'unknown';
 
 export interface HoldView {
-  kind: 'pinned' | 'frozen' | 'open';
+  /** `bounds`: a person's bounds in place of the policy's; the law moves within. */
+  kind: 'pinned' | 'frozen' | 'open' | 'bounds';
   by: string;
   /** Redis ms; null = until a person ends it. */
   untilMs: number | null;
@@ -188,13 +189,15 @@ export function holdsOf(p: Params, nowMs: number): HoldView[] {
       by,
       untilMs: forever ? null : untilMs,
       leftMs: forever ? null : untilMs - nowMs,
-      breakerHeld: p.holdBreaker === 1,
+      breakerHeld: kind !== 'bounds' && p.holdBreaker === 1,
     });
   };
   add('pinned', p.pinnedUntil, p.heldBy);
   add('frozen', p.frozenUntil, p.heldBy);
   // An open time that runs out by itself is no hold.
   if (p.state === 'open' && p.openUntil === -1) add('open', -1, p.heldBy);
+  const { bounds } = parseWindows(p.windows);
+  if (bounds !== undefined) add('bounds', bounds.untilMs, bounds.by);
   return out;
 }
 

@@ -145,6 +145,12 @@ export const ROWS: Record<string, Row> = {
     wrong: noLimiter,
     given: verb('freeze checkout --yes'),
   },
+  bounds: {
+    kind: 'change',
+    args: 'checkout --rate-max 600',
+    json: [...ONE, 'hold', 'bounds'],
+    wrong: ['checkout --yes', /flyball status checkout/],
+  },
   rollout: {
     kind: 'change',
     args: 'checkout --percent 10',

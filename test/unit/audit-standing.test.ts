@@ -79,17 +79,19 @@ describe('what was held back', () => {
   test('would be 520; bounds.rate.max holds 400', () => {
     const held = heldNow(heldBack(wanted, decided));
     expect(ceilingsOf(BOUNDS, held, null)).toEqual([
-      { bound: 'bounds.rate.max', wouldBe: 520, holds: 400, by: 'law' },
-      { bound: 'bounds.inFlight.max', wouldBe: 80, holds: 64, by: 'law' },
+      { bound: 'bounds.rate.max', wouldBe: 520, holds: 400, by: 'law', setBy: null },
+      { bound: 'bounds.inFlight.max', wouldBe: 80, holds: 64, by: 'law', setBy: null },
     ]);
     expect(ceilingsOf(BOUNDS, [{ ...held[0]!, guard: 'slew' }], null)).toEqual([]);
+    const timed = { by: 'ada', fromMs: 0, untilMs: 1, rate: { max: 400 }, inFlight: { min: 2 } };
+    expect(ceilingsOf(BOUNDS, held, null, timed).map(({ setBy }) => setBy)).toEqual(['ada', null]);
   });
 
   test('what the history says counts where the law says nothing', () => {
     const rate = { value: 400, wanted: 700, inForce: 400, binds: 'bounds.rate.max', why: '' };
     const suggested = { status: 'ready' as const, rate, capacity: null, inFlightMax: null };
     expect(ceilingsOf(BOUNDS, [], suggested)).toEqual([
-      { bound: 'bounds.rate.max', wouldBe: 700, holds: 400, by: 'history' },
+      { bound: 'bounds.rate.max', wouldBe: 700, holds: 400, by: 'history', setBy: null },
     ]);
     expect(ceilingsOf(BOUNDS, heldNow(heldBack(wanted, decided)), suggested)[0]).toMatchObject({
       wouldBe: 520,

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { restingNumbers } from '../../src/actuate/person-policy.js';
 import { dueRepair } from '../../src/daemon/repairs.js';
 import { inForceView } from '../../src/daemon/view.js';
 import { paramsFromPolicy } from '../../src/policy/params.js';
 import { policySchema } from '../../src/policy/schema.js';
+import { byPersonText } from '../../src/redis/by-person.js';
 import type { Params } from '../../src/redis/params.js';
 
 const policy = policySchema.parse({
@@ -33,7 +35,8 @@ function params(overrides: Partial<Params> = {}): Params {
 
 function due(overrides: Partial<Params>) {
   const p = params(overrides);
-  return dueRepair(policy, p, inForceView(p, NOW, null).view, NOW * 1000);
+  const { view } = inForceView(p, NOW, null);
+  return dueRepair(policy, p, view, NOW * 1000, restingNumbers(policy, p));
 }
 
 test('nothing is due in a plain tick', () => {
@@ -91,6 +94,13 @@ describe('modes in which the law writes nothing', () => {
       change: { rate: 100, capacity: 200, inFlightMax: 20 },
     });
     expect(due({ mode: 'recommend', rate: 70, pinnedUntil: -1 })).toBeNull();
+    // What a person approved stands in place of the policy's, and their bounds are kept.
+    const mode = { is: 'recommend', over: 'auto', by: 'ada' } as const;
+    const approved = byPersonText({ mode, rate: { is: 70, over: 100, by: 'ada' } });
+    expect(due({ mode: 'recommend', rate: 70, byPerson: approved })).toBeNull();
+    expect(due({ mode: 'recommend', rate: 100, maxRate: 80 })).toMatchObject({
+      change: { rate: 80, capacity: 200 },
+    });
     expect(due({ mode: 'auto', rate: 70 })).toBeNull();
   });
 });

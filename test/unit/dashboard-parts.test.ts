@@ -16,7 +16,13 @@ import { ago, countdown, localTime, utcTime } from '../../src/dashboard/data/tim
 import { verdictSentences } from '../../src/dashboard/limiter/binds.js';
 import { stoodBefore, storyOf, undoOf, withNew } from '../../src/dashboard/limiter/told.js';
 import { changeHash, limiterHash, overviewHash, parseRoute } from '../../src/dashboard/routing.js';
-import { type Draft, requestOf, VERBS } from '../../src/dashboard/verbs/specs.js';
+import {
+  type Draft,
+  holdChoices,
+  NO_ENDS,
+  requestOf,
+  VERBS,
+} from '../../src/dashboard/verbs/specs.js';
 
 describe('addresses', () => {
   test('any name survives its address, and any address gives a page', () => {
@@ -157,7 +163,7 @@ describe('charts', () => {
 describe('verbs', () => {
   const draft: Draft = {
     ...{ hold: 1, holdBreaker: false, rate: '', inFlight: '', to: '', reason: ' why ' },
-    ...{ mode: 'auto', anyway: false },
+    ...{ mode: 'auto', anyway: false, clear: false, ends: NO_ENDS },
   };
 
   test('each says what is missing, or becomes its request', () => {
@@ -172,6 +178,16 @@ describe('verbs', () => {
       ...{ hold: true, holdBreaker: true, reason: 'why', rate: 80 },
     });
     expect(requestOf('trip', { ...draft, hold: 0, reason: '' })).toEqual({});
+    expect(requestOf('bounds', draft)).toMatch(/at least one bound/);
+    const ends = { ...NO_ENDS, rateMax: '600', inFlightMin: ' 4 ' };
+    expect(requestOf('bounds', { ...draft, ends, reason: '' })).toEqual({
+      ...{ forMs: 3_600_000, rateMax: 600, inFlightMin: 4 },
+    });
+    expect(requestOf('bounds', { ...draft, ends: { ...ends, rateMin: '0' } })).toMatch(/above 0/);
+    expect(requestOf('bounds', { ...draft, ends, clear: true })).toEqual({
+      ...{ clear: true, reason: 'why' },
+    });
+    expect(holdChoices('bounds').every(({ forMs }) => typeof forMs === 'number')).toBe(true);
     expect(requestOf('release', draft)).toEqual({ reason: 'why' });
     expect(requestOf('promote', draft)).toEqual({ reason: 'why', mode: 'auto' });
     expect(requestOf('promote', { ...draft, anyway: true, reason: '' })).toMatch(/reason/);

@@ -4,6 +4,7 @@ import { type Policy, policySchema } from '../../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../../redis/keys.js';
 import { readOverrides } from '../../redis/subject-override.js';
 import { type RedisClient, readParams, write } from '../actuator.js';
+import { withoutLapsed } from '../windowed-params.js';
 import type { Facts, Planner, VerbPlan } from './plan.js';
 
 /** How often a person is shown a changed plan before we give up. */
@@ -114,14 +115,16 @@ export async function readFacts(
       `${address.name} has no params in Redis: services use the numbers in their own code. \`flyball run\` adopts its policy and creates them.`,
     );
   }
+  const nowMs = Math.floor((options.nowUs ?? nowUs) / 1000);
+  const policy = await readPolicy(redis, address);
   const overrides =
     params.subjectRules === 1 ? await readOverrides(redis, limiterKeys(address)) : null;
   return {
     limiter: address.name,
-    params,
+    params: policy === null ? params : withoutLapsed(policy, params, nowMs),
     ...(overrides === null ? {} : { overrides }),
-    nowMs: Math.floor((options.nowUs ?? nowUs) / 1000),
-    policy: await readPolicy(redis, address),
+    nowMs,
+    policy,
     actor: options.actor,
   };
 }

@@ -1,5 +1,6 @@
 /** What happened, told: episodes of one limiter or of all, and reports of a time. Stage: api. */
 import { z } from 'zod';
+import { describeFault } from '../../faults.js';
 import type { LimiterAddress } from '../../redis/keys.js';
 import { type EpisodesPage, readEpisodes } from '../../view/episodes.js';
 import { listLimiters, type Session } from '../../view/limiters.js';
@@ -23,6 +24,8 @@ const reportQuery = z.strictObject({
   suggest: z.enum(['0', '1']).optional(),
 });
 
+const allQuery = z.strictObject({ since: moment.optional() });
+
 async function page(
   session: Session,
   addresses: readonly LimiterAddress[],
@@ -38,15 +41,23 @@ async function reports(
   session: Session,
   addresses: readonly LimiterAddress[],
   { since, suggest }: z.output<typeof reportQuery>,
+  /** What keeps one from being told keeps no other from it. */
+  unread?: (address: LimiterAddress, error: unknown) => void,
 ): Promise<ReportAnswer> {
   const atMs = await redisNowMs(session);
   const sinceMs = since ?? atMs - DAY_MS;
   const limiters = [];
   // One after another: each reads a day of a log.
   for (const address of addresses) {
-    limiters.push(await readReport(session.redis, address, { sinceMs, suggest: suggest === '1' }));
+    const read = readReport(session.redis, address, { sinceMs, suggest: suggest === '1' });
+    try {
+      limiters.push(await read);
+    } catch (error) {
+      if (unread === undefined) throw error;
+      unread(address, error);
+    }
   }
-  return { schema: 1, sinceMs, atMs, limiters };
+  return { schema: 1, sinceMs, atMs, limiters, unreadable: [] };
 }
 
 export const episodeRoutes = [
@@ -70,6 +81,23 @@ export const episodeRoutes = [
     answer: episodesAnswer,
     faults: [404],
     handle: async (call) => page(call.session, [await limiterOf(call)], call.query),
+  }),
+  route({
+    method: 'get',
+    path: '/report',
+    id: 'reportAll',
+    summary: 'What all limiters did since a time (a day back), as `flyball report --json`.',
+    role: 'reader',
+    query: allQuery,
+    answer: reportAnswer,
+    async handle({ session, query }) {
+      const addresses = await listLimiters(session);
+      const unreadable: ReportAnswer['unreadable'] = [];
+      const told = await reports(session, addresses, query, ({ name }, error) => {
+        unreadable.push({ limiter: name, message: describeFault(error).message });
+      });
+      return { ...told, unreadable };
+    },
   }),
   route({
     method: 'get',

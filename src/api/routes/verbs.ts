@@ -4,6 +4,8 @@ import { canonicalJson } from '../../actuate/entry.js';
 import { evidenceText, readEvidence } from '../../actuate/evidence.js';
 import { applyVerb, readFacts, type VerbOutcome } from '../../actuate/verbs/apply.js';
 import { approve as approveNote, readRecommendation } from '../../actuate/verbs/approve.js';
+import { clearBounds, setBounds } from '../../actuate/verbs/bounds.js';
+import type { WantedBounds } from '../../actuate/verbs/bounds-wanted.js';
 import { reset, trip } from '../../actuate/verbs/breaker.js';
 import { freeze, thaw } from '../../actuate/verbs/freeze.js';
 import { pin, release } from '../../actuate/verbs/pin.js';
@@ -30,6 +32,7 @@ const WHAT: Record<Verb, string> = {
   release: 'End a pin or the hold of a rollback.',
   freeze: 'Law, tuning and schedules change nothing for a while.',
   thaw: 'End a freeze.',
+  bounds: 'Widen or narrow within what the limits may move, for a while; or end that.',
   trip: 'Open the breaker: rate 0 at once.',
   reset: 'End an open breaker, without a burst.',
   approve: 'Put in force what is recommended, in mode recommend.',
@@ -113,6 +116,8 @@ async function plannerOf(
       return { planner: freeze(hold ?? DEFAULT_HOLD_MS, breaker) };
     case 'trip':
       return { planner: trip(hold) };
+    case 'bounds':
+      return { planner: boundsPlanner(wish) };
     case 'release':
       return { planner: release() };
     case 'thaw':
@@ -124,6 +129,20 @@ async function plannerOf(
     case 'promote':
       return promotion(session, address, wish);
   }
+}
+
+/** Either bounds, or the end of those that hold. */
+function boundsPlanner(wish: VerbRequest): Planner {
+  const { rateMin, rateMax, inFlightMin, inFlightMax, forMs = DEFAULT_HOLD_MS } = wish;
+  const wanted: WantedBounds = {
+    ...(rateMin === undefined ? {} : { rateMin }),
+    ...(rateMax === undefined ? {} : { rateMax }),
+    ...(inFlightMin === undefined ? {} : { inFlightMin }),
+    ...(inFlightMax === undefined ? {} : { inFlightMax }),
+  };
+  if (!wish.clear) return setBounds(wanted, forMs);
+  if (Object.keys(wanted).length === 0) return clearBounds();
+  throw invalidField('clear', 'clear ends the bounds that hold: give it without others');
 }
 
 async function promotion(session: Session, address: LimiterAddress, wish: VerbRequest) {
@@ -170,7 +189,7 @@ function told(verb: Verb, limiter: string, outcome: VerbOutcome): Omit<VerbAnswe
   if (outcome.status === 'nothing') {
     return {
       ...{ schema: 1, limiter, verb, status: 'nothing', epoch: null, revision: null },
-      ...{ before: null, after: null, hold: null, basis: null },
+      ...{ before: null, after: null, hold: null, bounds: null, basis: null },
       ...{ sentence: outcome.sentence, notes: [] },
     };
   }
@@ -182,6 +201,7 @@ function told(verb: Verb, limiter: string, outcome: VerbOutcome): Omit<VerbAnswe
     ...{ schema: 1, limiter, verb, status: done ? 'done' : 'dry_run', epoch, revision },
     ...{ before: plan.before, after: plan.after },
     hold: typeof until === 'number' ? { untilMs: until === -1 ? null : until } : null,
+    bounds: (plan.detail.bounds as VerbAnswer['bounds'] | undefined) ?? null,
     basis: done ? null : basisOf(plan, facts),
     ...{ sentence: plan.sentence, notes: plan.notes },
   };

@@ -84,6 +84,7 @@ export const VERBS = [
   'release',
   'freeze',
   'thaw',
+  'bounds',
   'trip',
   'reset',
   'approve',
@@ -135,6 +136,15 @@ export const verbBodies = {
   release: z.strictObject(common),
   freeze: z.strictObject({ ...common, ...timed, holdBreaker }),
   thaw: z.strictObject(common),
+  bounds: z.strictObject({
+    ...common,
+    forMs: timed.forMs,
+    rateMin: z.number().positive().optional().describe('tokens per second'),
+    rateMax: z.number().positive().optional(),
+    inFlightMin: z.number().int().min(1).optional(),
+    inFlightMax: z.number().int().min(1).optional(),
+    clear: z.boolean().optional().describe('end those that hold, instead'),
+  }),
   trip: z.strictObject({ ...common, ...timed }),
   reset: z.strictObject(common),
   approve: z.strictObject(common),
@@ -144,6 +154,9 @@ export const verbBodies = {
     anyway: z.boolean().optional().describe('though the evidence is not enough; needs a reason'),
   }),
 } as const satisfies Record<VerbAnswer['verb'], z.ZodType<VerbRequest>>;
+
+const ends = z.object({ min: number, max: number });
+const boundsTold = z.object({ rate: ends, inFlight: known(ends) });
 
 export const verbAnswer = z.object({
   schema: schemaOne,
@@ -155,6 +168,7 @@ export const verbAnswer = z.object({
   before: known(values),
   after: known(values),
   hold: known(z.object({ untilMs: known(ms).describe('null: until a person ends it') })),
+  bounds: known(z.object({ before: boundsTold, after: boundsTold })).describe('of `bounds`'),
   basis: known(text),
   sentence: text,
   notes: z.array(text),

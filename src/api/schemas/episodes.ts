@@ -97,6 +97,7 @@ export const reportAnswer = z.object({
   atMs: ms,
   // Its parts beyond these are named in docs/cli.md.
   limiters: z.array(report as unknown as z.ZodType<Report>),
+  unreadable: z.array(z.object({ limiter: text, message: text })),
 }) satisfies z.ZodType<ReportAnswer>;
 
 const owned = {

@@ -151,32 +151,32 @@ export const topAnswer = z.object({
   ),
 }) satisfies z.ZodType<TopAnswer>;
 
+export const decisionSample = z.object({
+  atMs: ms,
+  process: text,
+  subject: known(text),
+  hashed: z.boolean(),
+  cost: number,
+  priority: text,
+  allowed: z.boolean(),
+  wouldAllow: z.boolean(),
+  reason: text,
+  limit: known(text),
+  remaining: number,
+  retryAfterMs: known(number),
+  delayMs: number,
+  source: text,
+  epoch: number,
+  revision: number,
+  state,
+  mode,
+  tookMs: number,
+});
+
 export const decisionsAnswer = z.object({
   schema: schemaOne,
   limiter: limiterName,
-  samples: z.array(
-    z.object({
-      atMs: ms,
-      process: text,
-      subject: known(text),
-      hashed: z.boolean(),
-      cost: number,
-      priority: text,
-      allowed: z.boolean(),
-      wouldAllow: z.boolean(),
-      reason: text,
-      limit: known(text),
-      remaining: number,
-      retryAfterMs: known(number),
-      delayMs: number,
-      source: text,
-      epoch: number,
-      revision: number,
-      state,
-      mode,
-      tookMs: number,
-    }),
-  ),
+  samples: z.array(decisionSample),
 }) satisfies z.ZodType<DecisionsAnswer>;
 
 export { anything };

@@ -14,7 +14,7 @@ export const numbers = z.object({
 export const bounds = z.object({ rate: range, capacity: range, inFlight: known(range) });
 
 const hold = z.object({
-  kind: z.enum(['pinned', 'frozen', 'open']),
+  kind: z.enum(['pinned', 'frozen', 'open', 'bounds']),
   by: text,
   untilMs: known(ms).describe('null: until a person ends it'),
   leftMs: known(number),

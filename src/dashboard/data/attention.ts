@@ -40,7 +40,7 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
   if (view.file === 'pending') add('look', 'a changed policy waits to be applied');
   for (const hold of view.holds) {
     const till = hold.untilMs === null ? 'until ended' : `for ${span(hold.untilMs - nowMs)}`;
-    add('held', `${hold.kind === 'open' ? 'held open' : hold.kind} ${till}`);
+    add('held', `${HELD[hold.kind]} ${till}`);
   }
   if (view.rollout !== null && view.rollout.percent < 100) {
     add('held', `enforced for ${number(view.rollout.percent)} %`);
@@ -52,6 +52,13 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
 export function worstAttention(view: StatusView, nowMs: number): Attention {
   return attentions(view, nowMs)[0]!;
 }
+
+const HELD = {
+  pinned: 'pinned',
+  frozen: 'frozen',
+  open: 'held open',
+  bounds: "a person's bounds",
+} as const;
 
 /** Nothing happens, or not yet: no fault of the signal. */
 export function isQuiet(reason: string): boolean {

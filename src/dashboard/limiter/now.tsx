@@ -13,6 +13,13 @@ import { Time } from '../parts/time.jsx';
 import { changeHash, policyHash } from '../routing.js';
 import { bindsSentence, denials, verdictSentences } from './binds.js';
 
+const HELD = {
+  pinned: 'Pinned',
+  frozen: 'Frozen',
+  open: 'Held open',
+  bounds: 'Bounds set',
+} as const;
+
 export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer | null }) {
   const now = useSeconds();
   const standing = attentions(view, now).filter(({ level }) => level !== 'well');
@@ -99,9 +106,7 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
         )}
         {view.holds.map((hold) => (
           <div class="pair" key={hold.kind}>
-            <dt>
-              {hold.kind === 'open' ? 'Held open' : hold.kind === 'pinned' ? 'Pinned' : 'Frozen'}
-            </dt>
+            <dt>{HELD[hold.kind]}</dt>
             <dd>
               by <Outside text={hold.by || '?'} />
               {hold.breakerHeld ? ', breaker too' : ''},{' '}

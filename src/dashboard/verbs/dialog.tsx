@@ -7,7 +7,7 @@ import { Modal } from '../parts/modal.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Fields } from './fields.jsx';
 import { Preview } from './preview.jsx';
-import { type Draft, MODES, type Mode, requestOf, usualHold, VERBS } from './specs.js';
+import { type Draft, MODES, type Mode, NO_ENDS, requestOf, usualHold, VERBS } from './specs.js';
 
 /** After so long without a key the preview is asked for. */
 const PREVIEW_AFTER_MS = 250;
@@ -25,6 +25,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
   const spec = VERBS[verb];
   const [draft, setDraft] = useState<Draft>({
     ...{ hold: usualHold(verb), holdBreaker: false, rate: '', inFlight: '', reason: '' },
+    ...{ ends: NO_ENDS, clear: false },
     ...{ to, mode: to === '' ? 'auto' : modeOf(to), anyway: false },
   });
   const [plan, setPlan] = useState<VerbAnswer | null>(null);

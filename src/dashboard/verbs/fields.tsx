@@ -6,6 +6,7 @@ import { useAnswer } from '../data/ask.js';
 import { current, nowMs } from '../data/store.js';
 import { localTime } from '../data/times.js';
 import { outside } from '../parts/outside.jsx';
+import { BoundsFields } from './bounds-fields.jsx';
 import { type Draft, holdChoices, MODES, VERBS } from './specs.js';
 
 export interface FieldsProps {
@@ -23,10 +24,12 @@ export function Fields({ verb, limiter, draft, onChange }: FieldsProps) {
     <div class="fields">
       {verb === 'rollback' && <Revision limiter={limiter} draft={draft} onChange={onChange} />}
       {verb === 'pin' && <Numbers limiter={limiter} draft={draft} onChange={onChange} />}
+      {verb === 'bounds' && <BoundsFields limiter={limiter} draft={draft} onChange={onChange} />}
       <div class="field">
         <label for="verb-hold">For how long</label>
         <select
           id="verb-hold"
+          disabled={draft.clear}
           value={draft.hold}
           onChange={(event) => onChange({ hold: Number(event.currentTarget.value) })}
         >

@@ -54,6 +54,31 @@ export function ValuesTable({ before, after, heads = ['now', 'then'] }: ValuesTa
   );
 }
 
+type Bounds = NonNullable<VerbAnswer['bounds']>;
+
+function BoundsTable({ before, after }: Bounds) {
+  const range = (of: { min: number; max: number }, unit = '') =>
+    `${number(of.min)} … ${number(of.max)}${unit}`;
+  const cap = ({ inFlight }: Bounds['before']) => (inFlight === null ? 'none' : range(inFlight));
+  const rows = [
+    ['Bounds of the rate', range(before.rate, '/s'), range(after.rate, '/s')],
+    ['Bounds of the cap', cap(before), cap(after)],
+  ] as const;
+  return (
+    <table>
+      <tbody>
+        {rows.map(([name, now, then]) => (
+          <tr key={name} class={now === then ? 'same' : 'moved'}>
+            <th scope="row">{name}</th>
+            <td>{now}</td>
+            <td>{now === then ? 'the same' : `→ ${then}`}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
 export function Preview({ answer }: { answer: VerbAnswer }) {
   const { before, after, notes, sentence, hold } = answer;
   return (
@@ -61,6 +86,7 @@ export function Preview({ answer }: { answer: VerbAnswer }) {
       {after !== null && answer.status !== 'nothing' && (
         <ValuesTable before={before} after={after} />
       )}
+      {answer.bounds !== null && <BoundsTable {...answer.bounds} />}
       {hold !== null && (
         <p class="sentence">
           Held{' '}

@@ -56,6 +56,14 @@ export const VERBS: Record<Verb, VerbSpec> = {
     undo: 'Freeze again.',
     holds: false,
   },
+  bounds: {
+    title: 'Bounds for a while',
+    does: 'Set the bounds',
+    about:
+      "Lets the autopilot move the limits farther than the policy allows, or less far. When the time is over the policy's own bounds hold again.",
+    undo: 'End them here at any time; they end by themselves.',
+    holds: true,
+  },
   trip: {
     title: 'Trip the breaker',
     does: 'Deny everything',
@@ -104,6 +112,8 @@ const TIMES: readonly HoldChoice[] = [
 ];
 
 export function holdChoices(verb: Verb): readonly HoldChoice[] {
+  // What should last belongs in the policy.
+  if (verb === 'bounds') return TIMES.filter(({ forMs }) => forMs !== null);
   if (verb !== 'trip') return TIMES;
   return [
     { title: "the policy's open time", forMs: undefined },
@@ -117,11 +127,23 @@ export function usualHold(verb: Verb): number {
   return verb === 'trip' ? 0 : 1;
 }
 
+export const BOUNDS_ENDS = ['rateMin', 'rateMax', 'inFlightMin', 'inFlightMax'] as const;
+export type BoundsEnd = (typeof BOUNDS_ENDS)[number];
+export const NO_ENDS: Draft['ends'] = {
+  rateMin: '',
+  rateMax: '',
+  inFlightMin: '',
+  inFlightMax: '',
+};
+
 export interface Draft {
   hold: number;
   holdBreaker: boolean;
   rate: string;
   inFlight: string;
+  /** Of bounds: what is left empty stays as the policy says. */
+  ends: Record<BoundsEnd, string>;
+  clear: boolean;
   /** `epoch.revision` */
   to: string;
   reason: string;
@@ -154,6 +176,20 @@ export function requestOf(verb: Verb, draft: Draft): VerbRequest | string {
     const [epoch, revision] = draft.to.split('.').map(Number);
     if (epoch === undefined || revision === undefined) return 'Choose the revision to go back to.';
     Object.assign(request, { toEpoch: epoch, toRevision: revision });
+  }
+  if (verb === 'bounds' && draft.clear) {
+    delete request.forMs;
+    request.clear = true;
+  } else if (verb === 'bounds') {
+    for (const name of BOUNDS_ENDS) {
+      const text = draft.ends[name].trim();
+      if (text === '') continue;
+      const value = Number(text);
+      if (!Number.isFinite(value) || value <= 0) return `${text} is no number above 0.`;
+      request[name] = value;
+    }
+    if (BOUNDS_ENDS.every((name) => request[name] === undefined))
+      return 'Give at least one bound; what is left empty stays.';
   }
   if (verb === 'pin') {
     const numbers = [

@@ -21,6 +21,8 @@ export interface WatchFacts {
   /** When a person's hold ends by itself; null: there is none, or it does not. */
   holdEndsMs: number | null;
   heldBy: string;
+  /** What ends are a person's bounds, not a hold of the values. */
+  boundsEnd?: true;
   atFloorTicks: number;
   /** By name: is it lost, and why; null: nothing new was read, which says neither. */
   signals: Record<string, { lost: boolean | null; why: string }>;

@@ -124,9 +124,13 @@ export function words(kind: AlertKind, of: WordsFor): Words {
       const leftS = Math.max(0, Math.round(((facts.holdEndsMs ?? 0) - facts.nowMs) / 1000));
       return {
         ...base,
-        what: `the hold of ${facts.heldBy || 'a person'} ends in ${Math.floor(leftS / 60)} min ${leftS % 60} s`,
-        why: 'after it the autopilot goes on from the held values',
-        undo: `flyball freeze ${limiter} --for 1h --reason '…'`,
+        what: `${facts.boundsEnd ? 'the bounds' : 'the hold'} of ${facts.heldBy || 'a person'} ${facts.boundsEnd ? 'end' : 'ends'} in ${Math.floor(leftS / 60)} min ${leftS % 60} s`,
+        why: facts.boundsEnd
+          ? "after it the policy's own bounds hold, and what lies above comes back within them"
+          : 'after it the autopilot goes on from the held values',
+        undo: facts.boundsEnd
+          ? `flyball status ${limiter} shows them; flyball bounds ${limiter} --for 1h … sets them anew`
+          : `flyball freeze ${limiter} --for 1h --reason '…'`,
       };
     }
     default:
