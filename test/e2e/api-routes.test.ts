@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createLimiter } from '../../src/index.js';
+import { fleetKeys } from '../../src/redis/keys.js';
 import { jsonOf } from '../support/api.js';
 import { mustRead } from '../support/cli-run.js';
 import {
@@ -140,7 +141,11 @@ describe('reading', () => {
     ['/limiters/{limiter}/decisions?ratio=1'],
     ['/limiters/{limiter}/top?by=denied&over=60m'],
     ['/limiters/{limiter}/episodes'],
+    ['/limiters/{limiter}/debug?subject=user:1'],
+    ['/limiters/{limiter}/debug?subject=user:1&cost=2&priority=sheddable&request=POST%20/api/pay'],
     ['/limiters/{limiter}/report'],
+    ['/report'],
+    ['/report?since=0'],
     ['/episodes?limit=5'],
     ['/policies'],
     ['/policies/{limiter}/history'],
@@ -174,6 +179,22 @@ describe('reading', () => {
     expect(series.changes).toHaveLength(1);
   });
 
+  test('why a subject is answered as it is; all reports at once', async () => {
+    const { json } = await ask('get', '/limiters/{limiter}/debug?subject=user:1', L);
+    expect(json).toMatchObject({ subject: 'user:1', answer: { passes: true } });
+    for (const query of ['', '?subject=', '?subject=x&cost=0', '?subject=x&request=pay']) {
+      const path = `/limiters/{limiter}/debug${query}`;
+      expect((await ask('get', path, L)).status).toBe(400);
+    }
+    await redis.hset(fleetKeys(undefined).limiters, 'unmanaged', '');
+    const { json: all } = await ask('get', '/report');
+    await redis.hdel(fleetKeys(undefined).limiters, 'unmanaged');
+    expect(all).toMatchObject({
+      limiters: [{ limiter: 'checkout' }],
+      unreadable: [{ limiter: 'unmanaged', message: expect.stringContaining('no params') }],
+    });
+  });
+
   test('a limiter or revision that is not there', async () => {
     const missing = { limiter: 'chekout', revision: '999' };
     const { status, json } = await ask('get', '/limiters/{limiter}', missing);
@@ -196,6 +217,12 @@ describe('changing', () => {
       ['release', {}, { status: 'done', hold: null }],
       ['freeze', { hold: true, holdBreaker: true }, { hold: { untilMs: null } }],
       ['thaw', {}, { status: 'done' }],
+      [
+        'bounds',
+        { rateMax: 600, forMs: 60_000 },
+        { hold: { untilMs: expect.any(Number) }, bounds: { after: { rate: { max: 600 } } } },
+      ],
+      ['bounds', { clear: true }, { hold: null, bounds: { after: { rate: { max: 400 } } } }],
       ['trip', { forMs: 60_000 }, { after: { state: 'open' } }],
       ['reset', {}, { before: { state: 'open' } }],
       ['rollback', { toRevision: 1 }, { after: { rate: 100 } }],
@@ -233,6 +260,9 @@ describe('changing', () => {
     expect(other.status).toBe(409);
     expect((await verb('freeze', {})).status).toBe(400);
     expect((await verb('pin', { dryRun: true })).status).toBe(400);
+    for (const body of [{}, { rateMax: 0 }, { clear: true, rateMax: 500 }, { rateMin: 500 }]) {
+      expect((await verb('bounds', { ...body, dryRun: true })).status).toBe(400);
+    }
     expect((await verb('rollback', { dryRun: true, to: 'last', toRevision: 1 })).status).toBe(400);
     expect((await verb('rollback', { dryRun: true, toRevision: 9_999 })).status).toBe(404);
   });
