@@ -150,6 +150,7 @@ export const ROWS: Record<string, Row> = {
     args: 'checkout --rate-max 600',
     json: [...ONE, 'hold', 'bounds'],
     wrong: ['checkout --yes', /flyball status checkout/],
+    given: (world) => adopted(world),
   },
   rollout: {
     kind: 'change',

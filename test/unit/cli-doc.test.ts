@@ -34,6 +34,7 @@ test('every command and every flag of it stands in docs/cli.md', async () => {
     'release',
     'freeze',
     'thaw',
+    'bounds',
     'rollout',
     'promote',
     'approve',
