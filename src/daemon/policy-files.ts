@@ -95,7 +95,8 @@ function contentDigest(paths: readonly string[]): string {
   const add = (file: string) => {
     let content: Buffer | string;
     try {
-      content = readFileSync(file);
+      // A pipe would hold up the loop until somebody writes into it.
+      content = statSync(file).isFile() ? readFileSync(file) : 'no file';
     } catch (error) {
       content = (error as NodeJS.ErrnoException).code ?? 'unreadable';
     }

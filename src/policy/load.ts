@@ -96,11 +96,17 @@ export function policyFiles(paths: readonly string[]): {
 } {
   const files = new Map<string, string>();
   const faults: PolicyFault[] = [];
+  const take = (found: string) => {
+    const real = realpathSync(found);
+    if (statSync(real).isFile()) return files.set(real, found);
+    // To read a pipe is to wait for somebody to write into it.
+    return faults.push({ file: shown(found), field: '', message: 'is no file of text.' });
+  };
   for (const path of paths) {
     try {
       const whole = realpathSync(path);
       if (!statSync(whole).isDirectory()) {
-        files.set(whole, resolve(path));
+        take(resolve(path));
         continue;
       }
       const names = readdirSync(whole)
@@ -109,7 +115,7 @@ export function policyFiles(paths: readonly string[]): {
       for (const name of names) {
         const found = join(resolve(path), name);
         // A link to nothing takes none of the others away.
-        if (existsSync(found)) files.set(realpathSync(found), found);
+        if (existsSync(found)) take(found);
         else faults.push({ file: shown(found), field: '', message: 'is a link to nothing.' });
       }
       if (names.length === 0) {

@@ -1,9 +1,13 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createPolicyFiles } from '../../src/daemon/policy-files.js';
 import { formatFault } from '../../src/errors.js';
+import { createLog } from '../../src/log.js';
 import { type LoadOptions, loadPolicies as load } from '../../src/policy/load.js';
+import { createMetrics } from '../../src/report/metrics.js';
 
 // Each file is a process; on a busy machine that takes a while.
 vi.setConfig({ testTimeout: 240_000 });
@@ -194,6 +198,25 @@ test('C87: two files for one limiter: both are named, neither is used, the rest 
     'FLYBALL_E_POLICY_INVALID two/a.ts: limiter.name is "twice", and so is that of two/b.ts. One limiter has one policy: rename or remove one.',
     'FLYBALL_E_POLICY_INVALID two/b.ts: limiter.name is "twice", and so is that of two/a.ts. One limiter has one policy: rename or remove one.',
   ]);
+});
+
+test('a pipe or a folder with the name of a policy is a fault, and nobody waits for it', async () => {
+  const folder = join(dir, 'odd');
+  mkdirSync(join(folder, 'inner.ts'), { recursive: true });
+  execFileSync('mkfifo', [join(folder, 'pipe.ts')]);
+  write('odd/good.ts', GOOD);
+  const { loaded, faults } = await loadPolicies(folder);
+  expect(loaded).toHaveLength(1);
+  expect(faults.map(({ file, message }) => [file.split('/').at(-1), message])).toEqual([
+    ['inner.ts', 'is no file of text.'],
+    ['pipe.ts', 'is no file of text.'],
+  ]);
+  const files = createPolicyFiles({
+    ...{ paths: [folder], deadlineMs: 60_000 },
+    ...{ log: createLog({ level: 'silent' }), metrics: createMetrics('test') },
+  });
+  expect(await files.load()).toHaveLength(1);
+  expect(await files.poll()).toEqual([]);
 });
 
 test('faults of all files at once; a folder gives its own policy files, each once', async () => {
