@@ -6,15 +6,15 @@ local FIELDS = {
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',
   'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells', 'terms', 'rollout',
-  'subjectRules', 'subjectTerms', 'windows', 'byPerson', 'keptMs', 'subjectKeptMs',
+  'subjectRules', 'subjectTerms', 'windows', 'byPerson', 'canary', 'keptMs', 'subjectKeptMs',
 }
 -- Fields that came later: params written before them, and writers that do not give them.
 local LATER = {
   onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0, terms = '', rollout = '', subjectRules = 0,
-  subjectTerms = '', windows = '', byPerson = '',
+  subjectTerms = '', windows = '', byPerson = '', canary = '',
 }
 local LONGEST = {
-  subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048, windows = 1024, byPerson = 2048,
+  subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048, windows = 1024, byPerson = 2048, canary = 512,
 }
 -- The script alone keeps these: revision and epoch, clocks and floors, the fence, the autopilot's word, and how
 -- long keys are kept.

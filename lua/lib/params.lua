@@ -6,7 +6,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }
 local TEXT = {
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,
-  byPerson = true,
+  byPerson = true, canary = true,
 }
 -- Without any of these nothing can be said; fields that came later have their defaults.
 local NEEDED = {

@@ -17,17 +17,20 @@ export interface AdoptOptions {
   why?: string | undefined;
   /** Adopts the same policy once more, to put right what has drifted from it. */
   again?: boolean;
+  /** What its canary proved: the entry says that in place of a plain adoption. */
+  passed?: { sentence: string; detail: Record<string, unknown> };
   /** Why what was read is not what the writer was shown; null: go on. Then nothing is written. */
   moved?: (params: Params | null, nowMs: number) => string | null;
 }
 
 export type AdoptOutcome =
   | {
-      status: 'created' | 'restored' | 'changed';
+      /** `canary`: it runs for a percent of the subjects first. */
+      status: 'created' | 'restored' | 'changed' | 'canary';
       epoch: number;
       revision: number;
       sentence: string;
     }
   | { status: 'unchanged' }
-  | { status: 'refused'; reason: 'group' | 'moved'; sentence: string }
+  | { status: 'refused'; reason: 'group' | 'moved' | 'canary'; sentence: string }
   | { status: 'refused'; reason: 'write'; sentence: string; reply: ActuateReply };

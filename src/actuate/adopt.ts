@@ -12,6 +12,7 @@ import { entryValues, type RedisClient, readParamsAnyhow, write } from './actuat
 import type { AdoptOptions, AdoptOutcome } from './adopt-types.js';
 import { adoptedParams, createdParams } from './adopted-params.js';
 import { readEntries } from './audit.js';
+import { retireCanary } from './canary-end.js';
 import type { EntryValues } from './entry.js';
 
 export type { LoadedPolicy } from '../policy/load.js';
@@ -53,13 +54,22 @@ export async function adopt(
   if (registered === null) {
     await redis.hset(fleetKeys(options.prefix).limiters, address.name, group);
   }
-  const { epoch, revision } = outcome.status === 'unchanged' ? params! : outcome;
-  const { actor } = options;
+  if (outcome.status === 'changed' && params?.canary) await retireCanary(redis, address);
+  await keepAdopted(redis, loaded, options, outcome.status === 'unchanged' ? params! : outcome);
+  return outcome;
+}
+
+/** Its source, for `flyball policy`. It stands without: who adopts it the next time, or starts with it, keeps it. */
+export async function keepAdopted(
+  redis: RedisClient,
+  loaded: LoadedPolicy,
+  { actor, prefix }: AdoptOptions,
+  { epoch, revision }: Pick<Params, 'epoch' | 'revision'>,
+): Promise<void> {
   const text = loaded.text === undefined ? null : withoutLogins(loaded.text);
   const meta = { by: actor.name, kind: actor.kind, file: loaded.file, epoch, revision, text };
-  // It stands without: who adopts it the next time, or starts with it, keeps its source.
-  await keepSource(redis, limiterKeys(address), loaded.hash, meta).catch(() => {});
-  return outcome;
+  const keys = limiterKeys(policyAddress(loaded.policy, prefix));
+  await keepSource(redis, keys, loaded.hash, meta).catch(() => {});
 }
 
 /** A policy with a login in an address is refused; of a comment, or a helper's text, nobody has looked at it. */
@@ -132,7 +142,9 @@ async function change(
   const { actor } = options;
   const person = actor.kind === 'person' ? actor.name : undefined;
   const adopted = adoptedParams(loaded, params, nowUs / 1000, person);
-  const sentence = agrees ? agreesSentence(loaded) : adopted.sentence;
+  const own = agrees ? agreesSentence(loaded) : adopted.sentence;
+  const { passed } = options;
+  const sentence = passed === undefined ? own : `${passed.sentence} ${own}`;
   Object.assign(adopted.change, await saidRules(redis, address, nowUs));
   const now = { ...params, ...settled(params, effective(params, nowUs / 1000)) };
   const reply = await write(
@@ -145,7 +157,7 @@ async function change(
       cause: 'policy',
       ...(adopted.goesLower ? { refloor: 'empty' as const } : {}),
       actor: options.actor,
-      reason: 'policy_adopted',
+      reason: passed === undefined ? 'policy_adopted' : 'canary_passed',
       sentence: withWhy(sentence, options),
       before: entryValues(now),
       after: values(adopted.change, now),
@@ -154,6 +166,7 @@ async function change(
       detail: {
         file: loaded.file,
         replaced: params.policyHash,
+        ...passed?.detail,
         ...(options.why === undefined ? {} : { why: options.why }),
       },
     },

@@ -47,6 +47,7 @@ export function createdParams(
     policyHash: loaded.hash,
     windows,
     byPerson: '',
+    canary: '',
   };
   const short = loaded.hash.slice(0, 12);
   if (last === null || last.policyHash !== loaded.hash) {
@@ -65,6 +66,7 @@ export function createdParams(
     inFlightMax: Math.min(last.inFlightMax, fresh.maxInFlight ?? last.inFlightMax),
     rollout: last.rollout,
     byPerson: last.byPerson,
+    canary: last.canary,
   };
   for (const field of NOT_THE_POLICYS) Object.assign(change, { [field]: last[field] });
   return {
@@ -100,7 +102,7 @@ export function adoptedParams(
   const byPerson = byPersonText(said);
   const change: ParamChange = {
     ...paramsFromPolicy(policy),
-    ...{ mode, policyHash: loaded.hash, windows, byPerson },
+    ...{ mode, policyHash: loaded.hash, windows, byPerson, canary: '' },
   };
   const { openForMs } = change;
   const rollout = adoptedRollout(policy.limiter.rollout as Rollout | undefined, params.rollout);

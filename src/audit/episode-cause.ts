@@ -12,6 +12,8 @@ const KINDS: Record<string, CauseKind> = {
   ...each('redis', 'clock_regression'),
   ...each('window', 'window_begins', 'window_ends', 'bounds_lapsed'),
   ...each('policy', 'policy_adopted', 'params_created', 'policy_numbers', 'fixed'),
+  ...each('policy', 'canary_begins', 'canary_passed', 'canary_failed', 'canary_unproven'),
+  ...each('policy', 'canary_stopped'),
   ...each('signals', 'glide_missing'),
   ...each('autopilot_lost', 'glide_settled'),
   ...each('downstream', 'downstream_share'),

@@ -1,4 +1,5 @@
 /** What all commands that adopt policies share: the plan shown, the question, each limiter's result. Stage: cli. */
+import type { CanaryWish } from '../actuate/canary.js';
 import { type AdoptResult, type AdoptStep, adoptAll } from '../actuate/verbs/adopt-all.js';
 import { EXIT } from '../errors.js';
 import type { Session } from '../view/limiters.js';
@@ -15,6 +16,7 @@ export async function carryOut(
   flags: ChangeFlags,
   view: PlanView,
   steps: readonly AdoptStep[],
+  canary?: CanaryWish,
 ): Promise<void> {
   const refused = view.limiters.filter(({ action }) => action === 'refuse');
   if (refused.length > 0) io.exitCode = EXIT.fault;
@@ -33,7 +35,8 @@ export async function carryOut(
     return io.say('Dry run: nothing was written.');
   }
   const count = steps.length === 1 ? '1 policy' : `${steps.length} policies`;
-  if (!flags.yes && !(await io.confirm(`Adopt ${count}?`))) {
+  const first = canary === undefined ? '' : ` for ${canary.percent} % of the subjects first`;
+  if (!flags.yes && !(await io.confirm(`Adopt ${count}${first}?`))) {
     io.exitCode = EXIT.fault;
     return io.say('Nothing was changed.');
   }
@@ -41,6 +44,7 @@ export async function carryOut(
     actor: { kind: 'person', name: actorName() },
     why: flags.reason,
     prefix: session.prefix,
+    canary,
     nowMs: Date.now,
   });
   if (results.some(({ status }) => FAILED.includes(status))) io.exitCode = EXIT.fault;
@@ -54,5 +58,6 @@ function resultText({ c }: CliIo, { limiter, status, revision, sentence }: Adopt
   const name = clean(limiter);
   if (FAILED.includes(status)) return `${c.red('not adopted')}  ${name}  ${clean(sentence)}`;
   const at = revision === null ? status : `${status}, revision ${revision}`;
-  return `${c.green('adopted')}  ${name}  ${at}  ${clean(sentence)}`;
+  const done = status === 'canary' ? 'begun' : 'adopted';
+  return `${c.green(done)}  ${name}  ${at}  ${clean(sentence)}`;
 }

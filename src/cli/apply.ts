@@ -8,6 +8,7 @@ import { FlyballError } from '../errors.js';
 import { planView } from '../view/plan.js';
 import { carryOut } from './adopting.js';
 import { actorName, type ChangeFlags, changing, checkFlags } from './change.js';
+import { parsePercent, parseSpan } from './options.js';
 import { type CliIo, UsageError } from './output.js';
 import { loadAll } from './plan.js';
 import { readPlan, stepsOf } from './plan-file.js';
@@ -22,22 +23,43 @@ export function register(program: Command, io: CliIo): void {
       `  flyball apply                             shows the plan of ./policies, asks
   flyball apply plan.json --yes             exactly what was planned, or nothing
   flyball apply policies/checkout.ts --reason "sale on Friday" --yes
+  flyball apply policies/checkout.ts --canary 5% --for 10m --yes
   flyball apply --dry-run`,
     )
       .argument('[plan-or-policies...]', 'a saved plan, or files or folders of policies')
-      .action((given: string[], flags: ChangeFlags) => apply(io, given, flags)),
+      .option(
+        '--canary <percent>',
+        'run for a percent of the subjects first, and judge it',
+        parsePercent,
+      )
+      .option('--for <span>', 'how long until it is judged (default: 10m)', parseSpan)
+      .action((given: string[], flags: ApplyFlags) => apply(io, given, flags)),
   );
 }
 
-async function apply(io: CliIo, given: readonly string[], flags: ChangeFlags): Promise<void> {
+interface ApplyFlags extends ChangeFlags {
+  canary?: number;
+}
+
+/** Until a canary is judged. */
+const JUDGED_AFTER_MS = 600_000;
+const LONGEST_MS = 86_400_000;
+
+async function apply(io: CliIo, given: readonly string[], flags: ApplyFlags): Promise<void> {
   checkFlags(io, flags);
+  const { canary: percent, for: forMs = JUDGED_AFTER_MS } = flags;
+  if (percent === undefined && flags.for !== undefined) {
+    throw new UsageError('--for says when a canary is judged.', 'Give --canary 5% too.');
+  }
+  if (forMs > LONGEST_MS) throw new UsageError('--for is longer than 24h.', 'Write 10m or 2h.');
   const saved = savedPlan(given);
   const loaded = saved?.map((step) => step.loaded) ?? (await loadAll(io, given));
   await withRedis(io, async (session) => {
     if (saved !== null) await refuseMoved(session, given[0]!, saved);
     const view = await planView(session, loaded, actorName(), saved === null);
     const steps = saved ?? stepsOf(view.limiters, loaded);
-    await carryOut(io, session, flags, view, steps);
+    const canary = percent === undefined ? undefined : { percent, forMs };
+    await carryOut(io, session, flags, view, steps, canary);
   });
 }
 

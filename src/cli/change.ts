@@ -65,6 +65,8 @@ export async function runChange(
   limiter: string,
   flags: ChangeFlags,
   plannerFor: (session: Session, address: LimiterAddress) => Promise<Planner> | Planner,
+  /** Once it is written. */
+  then?: (session: Session, address: LimiterAddress) => Promise<void>,
 ): Promise<void> {
   checkFlags(io, flags);
   await withRedis(io, async (session) => {
@@ -77,6 +79,7 @@ export async function runChange(
       nowMs: Date.now,
       approve: approver(io, flags),
     });
+    if (outcome.status === 'done') await then?.(session, address);
     tell(io, limiter, outcome);
   });
 }

@@ -34,6 +34,15 @@ export function parseSince(text: string): { agoMs: number } | { atMs: number } {
   }
 }
 
+/** `5%` or `5`, above 0 up to 50, at most two decimals: a part, and not the most. */
+export function parsePercent(text: string): number {
+  const percent = /^\d+(\.\d{1,2})?%?$/.test(text) ? Number.parseFloat(text) : Number.NaN;
+  if (percent > 0 && percent <= 50) return percent;
+  throw new InvalidArgumentError(
+    `${JSON.stringify(text)} is no share of the subjects. Write 5% (above 0 up to 50, two decimals at most).`,
+  );
+}
+
 export function parseNumber(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isFinite(value)) {

@@ -1,5 +1,7 @@
 /** `flyball policy history|show|diff|use`: the versions of a policy that are kept, and an old one adopted again. Stage: cli. */
 import { Command, InvalidArgumentError } from 'commander';
+import { retireCanary } from '../actuate/canary-end.js';
+import { stopCanary } from '../actuate/verbs/canary.js';
 import { planView } from '../view/plan.js';
 import {
   findVersion,
@@ -10,7 +12,7 @@ import {
   replacedVersion,
 } from '../view/policy-history.js';
 import { carryOut } from './adopting.js';
-import { actorName, type ChangeFlags, changing, checkFlags } from './change.js';
+import { actorName, type ChangeFlags, changing, checkFlags, runChange } from './change.js';
 import { type CliIo, UsageError } from './output.js';
 import { stepsOf } from './plan-file.js';
 import { fieldLines } from './plan-text.js';
@@ -30,6 +32,7 @@ export function register(program: Command, io: CliIo): void {
   flyball policy show checkout 4f3a9c21           its text
   flyball policy use checkout 4f3a9c21 --reason "the new bounds were wrong"
   flyball policy use checkout --release           back to what the file says
+  flyball policy canary checkout --stop           end the canary of a change
 `,
     );
   policy
@@ -69,6 +72,27 @@ export function register(program: Command, io: CliIo): void {
       .action((limiter: string, hash: string | undefined, flags: UseFlags) =>
         use(io, limiter, hash, flags),
       ),
+  );
+  policy.addCommand(
+    changing(
+      'canary',
+      'End the canary of a policy: the adopted one decides for all again.',
+      '  flyball policy canary checkout --stop --reason "the sale begins"',
+    )
+      .argument('<limiter>')
+      .option('--stop', 'end it; its version is not tried again before its file changes')
+      .action(async (limiter: string, flags: ChangeFlags & { stop?: boolean }) => {
+        if (flags.stop !== true) {
+          throw new UsageError(
+            'give --stop.',
+            `How it goes: flyball status ${clean(limiter)}. To adopt it for all now: flyball apply.`,
+          );
+        }
+        await runChange(
+          ...([io, limiter, flags, () => stopCanary] as const),
+          ({ redis }, address) => retireCanary(redis, address),
+        );
+      }),
   );
   program.addCommand(policy);
 }

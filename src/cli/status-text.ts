@@ -3,6 +3,7 @@
 import { apart, SKEW_WARN_MS } from '../sense/skew.js';
 import { withUnit } from '../view/signal-unit.js';
 import type { HoldView, Numbers, StatusView } from '../view/status.js';
+import type { CanaryView } from '../view/status-canary.js';
 import { rolloutLine } from '../view/status-reach.js';
 import type { WorstSignal } from '../view/status-signals.js';
 import { toldSentence, wrap } from './entry-text.js';
@@ -75,6 +76,7 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
     row('profile', c.cyan(`${clean(name)} ${left}`));
   }
   if (view.rollout) row('enforced for', c.cyan(rolloutLine(view.rollout)));
+  if (view.canary) row('canary', c.cyan(canaryLine(view.canary)));
   if (view.routes.length > 0) row('routes', view.routes.map(clean).join(', '));
   row('daemon', daemonText(view));
   if (view.law)
@@ -84,7 +86,8 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
   if (off !== '') row('clocks', c.yellow(off));
   if (view.file === 'drift')
     row('policy', c.yellow("the daemon's file differs from the adopted one"));
-  if (view.file === 'pending') row('policy', c.yellow('a changed file waits to be applied'));
+  if (view.file === 'pending' && !view.canary)
+    row('policy', c.yellow('a changed file waits to be applied'));
   for (const fault of view.faults) row('policy fault', c.red(clean(fault)));
   if (view.rateOnly) row('completions', c.yellow(view.rateOnly));
   if (view.wouldBe) {
@@ -228,4 +231,16 @@ function daemonText(view: StatusView): string {
   if (view.gliding)
     return `none${age}; the limits glide to their safe values (${goal}) or are there`;
   return `none${age}; ${view.holds.some(({ kind }) => kind !== 'bounds') ? 'held values stay while the hold lasts' : `without one the limits go to ${goal}`}`;
+}
+
+const ENDED = {
+  failed: 'failed, and was taken back',
+  unproven: 'proved nothing, and was taken back',
+  stopped: 'was ended',
+};
+
+function canaryLine({ policy, limiter, percent, judgedMs, ended }: CanaryView): string {
+  const version = `policy ${clean(policy).slice(0, 12)}`;
+  if (ended !== null) return `${version} ${ENDED[ended]}; it waits for its file to change`;
+  return `${version} on ${percent} % of the subjects (${clean(limiter)}), judged after ${clockTime(judgedMs)}`;
 }

@@ -17,6 +17,10 @@ export function logAdoption(
   }
   const { epoch, revision } = outcome;
   const reason =
-    outcome.status === 'changed' ? 'policy_adopted' : (`params_${outcome.status}` as const);
+    outcome.status === 'changed'
+      ? 'policy_adopted'
+      : outcome.status === 'canary'
+        ? 'canary_begins'
+        : (`params_${outcome.status}` as const);
   log.info({ event: 'change', ...base, epoch, revision, reason }, outcome.sentence);
 }

@@ -1,6 +1,7 @@
 /** Which policy file is adopted when a daemon starts: new ones are, old versions beside a living leader are not. Stage: daemon. */
 import { type RedisClient, readParamsAnyhow } from '../actuate/actuator.js';
-import { adopt, type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
+import { type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
+import { adoptOrTry } from '../actuate/canary.js';
 import { wasReplaced } from '../actuate/person-policy.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
@@ -63,7 +64,7 @@ export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy)
         return;
       }
     }
-    const outcome = await adopt(redis, loaded, {
+    const outcome = await adoptOrTry(redis, loaded, {
       actor: { kind: 'autopilot', name: owner },
       leaseMs,
       nowMs,

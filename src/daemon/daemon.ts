@@ -120,7 +120,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   function manage(address: LimiterAddress): void {
     if (limiters.has(address.name)) return;
-    const fileState = (hash: string) => stateOfFile(address.name, hash);
+    const fileState = (hash: string, tried?: string) => stateOfFile(address.name, hash, tried);
     const given = { redis, address, owner, members, servers, tickMs, leaseMs, clock };
     const { notifier, fleetAlerts } = alerts;
     const also = { sources, clocks, spend, notifier, fleetAlerts, log, metrics };
@@ -129,13 +129,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const waits = (loaded: LoadedPolicy) => waitsForApply(config.reload, loaded);
 
-  function stateOfFile(name: string, adoptedHash: string) {
+  function stateOfFile(name: string, adoptedHash: string, tried?: string) {
     const file = policies.files.get(name);
     const faults = policies.faults.map(
       ({ file, field, message }) => `${file}: ${field} ${message}`,
     );
     if (file === undefined) return { file: 'none' as const, faults };
-    const differs = waits(file) ? ('pending' as const) : ('drift' as const);
+    const differs = waits(file) || file.hash === tried ? ('pending' as const) : ('drift' as const);
     const state = file.hash === adoptedHash ? ('same' as const) : differs;
     metrics.policyDrift.set({ limiter: name }, state === 'same' ? 0 : 1);
     return { file: state, faults };

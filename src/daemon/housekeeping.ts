@@ -1,6 +1,7 @@
 /** What a daemon does every few seconds beside its turns: changed files, and limiters registered by others. Stage: daemon. */
 import { type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import type { Logger } from '../log.js';
+import { isCanaryName } from '../redis/canary.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { ManagedLimiter } from './managed-limiter.js';
 import type { PolicyFiles } from './policy-files.js';
@@ -16,7 +17,7 @@ export function createHousekeeping(daemon: {
   prefix: string;
   log: Logger;
   policies: PolicyFiles;
-  limiters: ReadonlyMap<string, ManagedLimiter>;
+  limiters: Map<string, ManagedLimiter>;
   /** Begins to manage a limiter that is not yet. */
   manage: (address: LimiterAddress) => void;
   /** Files whose limiter could not be read or written at the start; what succeeds is taken out. */
@@ -26,8 +27,8 @@ export function createHousekeeping(daemon: {
   waits: (loaded: LoadedPolicy) => boolean;
   registered: () => Promise<LimiterAddress[]>;
 }): Housekeeping {
-  const { everyMs, prefix, log, policies, limiters, manage, unadopted, adopt, waits, registered } =
-    daemon;
+  const { everyMs, prefix, log, policies, limiters, manage } = daemon;
+  const { unadopted, adopt, waits, registered } = daemon;
   let timer: NodeJS.Timeout | null = null;
   let stopped = false;
   let failing = false;
@@ -54,7 +55,15 @@ export function createHousekeeping(daemon: {
       const adopting = adopt(loaded).then(() => unadopted.delete(name));
       await adopting.catch(() => {});
     }
-    for (const address of await registered()) manage(address);
+    const all = await registered();
+    for (const address of all) manage(address);
+    const names = new Set(all.map(({ name }) => name));
+    // A canary that has ended. A turn of it that still runs finds its lease gone.
+    for (const [name, limiter] of [...limiters]) {
+      if (!isCanaryName(name) || names.has(name)) continue;
+      limiters.delete(name);
+      await limiter.close();
+    }
   }
 
   /** A registry that cannot be read is told once, and ends neither the start nor the loop. */

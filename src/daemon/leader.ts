@@ -6,6 +6,7 @@ import { overloadOf } from '../decide/overload.js';
 import { createDecideState } from '../decide/state.js';
 import type { DecideState, Decision, Sample } from '../decide/types.js';
 import type { Estimates } from '../estimate/estimate.js';
+import { parseCanary } from '../redis/canary.js';
 import type { Params } from '../redis/params.js';
 import { reportDecision, reportSample } from '../report/tick-metrics.js';
 import { detailsOf, type Readings } from '../sense/readings.js';
@@ -161,7 +162,7 @@ export function createLeader(
     const { z, fresh } = overloadOf(policy, sample);
     history.watch({
       ...{ nowMs, dtMs, inForce: inForce.view, overload: fresh && z > 0 },
-      drift: deps.fileState(adopted.hash).file === 'drift',
+      drift: deps.fileState(adopted.hash, parseCanary(params.canary)?.policy).file === 'drift',
       fresh: missingSignals(policy, sample).missing.length === 0,
     });
     const details = detailsOf(readings);

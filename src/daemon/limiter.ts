@@ -1,6 +1,7 @@
 /** One limiter's turn: sense, estimate, then lead (decide, guard, write or beat) or watch while another leads. Stage: daemon. */
 import { adopt, type LoadedPolicy } from '../actuate/adopt.js';
 import { readAdopted } from '../actuate/adopted-policy.js';
+import { adoptOrTry } from '../actuate/canary.js';
 import { createLease } from '../actuate/lease.js';
 import { createEstimateState, type EstimateState, estimate } from '../estimate/estimate.js';
 import type { Params } from '../redis/params.js';
@@ -9,6 +10,7 @@ import { isOlder } from '../redis/write-order.js';
 import { reportInForce, reportLease } from '../report/tick-metrics.js';
 import { createSampler, type Sampler } from '../sense/sampler.js';
 import { logAdoption } from './adoption-log.js';
+import { createCanaryWatch } from './canary-watch.js';
 import { createClockHold } from './clock-hold.js';
 import { createDuty } from './duty.js';
 import { createHistory } from './history.js';
@@ -27,6 +29,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
   const history = createHistory({ redis, address, clock, log });
   const clockHold = createClockHold(deps.clocks);
   const leader = createLeader({ ...deps, writer, lease, history, clockHold });
+  const canary = createCanaryWatch({ ...deps, lease });
   const readParams = createParamsReader(redis, address);
   const duty = createDuty({ limiter, leaseMs, clock, members: deps.members });
   /** Read at the first turn. */
@@ -77,6 +80,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
     const lost = last !== null && isOlder(params, last) && last.policyHash === adopted.hash;
     if (!lost && params.policyHash !== adopted.hash) return follow(params.policyHash);
     if (lease.token === null) return;
+    if (await canary.act(params, nowUs)) return;
     const sensed = { estimates: estimated.estimates, readings };
     await leader.lead(adopted, params, nowUs, sensed, dtMs, last);
     if (duty.handsOver()) await handOver();
@@ -162,7 +166,7 @@ export function createManagedLimiter(deps: LimiterDeps): ManagedLimiter {
   }
 
   async function adoptOffered(loaded: LoadedPolicy): Promise<void> {
-    const outcome = await adopt(redis, loaded, adoptOptions());
+    const outcome = await adoptOrTry(redis, loaded, adoptOptions());
     if (outcome.status === 'refused' && outcome.reason === 'write') {
       const { reply } = outcome;
       // Someone else wrote in between: the next turn tries again from what is then in force.

@@ -36,7 +36,10 @@ export interface LimiterDeps {
   log: Logger;
   metrics: Metrics;
   /** Where the file here stands to the adopted policy, and what is wrong with files: for the status key. */
-  fileState: (adoptedHash: string) => {
+  fileState: (
+    adoptedHash: string,
+    tried?: string,
+  ) => {
     file: 'same' | 'drift' | 'pending' | 'none';
     faults: string[];
   };

@@ -2,6 +2,7 @@
 import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Lease } from '../actuate/lease.js';
 import { type Decision, LAW_VERSIONS, type Sample } from '../decide/types.js';
+import { parseCanary } from '../redis/canary.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import type { LimiterStatus } from '../report/status.js';
@@ -34,7 +35,7 @@ export async function tellStatus(
     revision: params.revision,
     law: lawName(adopted.policy.control.law),
     policyHash: adopted.hash,
-    ...deps.fileState(adopted.hash),
+    ...deps.fileState(adopted.hash, parseCanary(params.canary)?.policy),
     sample,
     details,
     decision: {

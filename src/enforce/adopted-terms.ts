@@ -6,6 +6,7 @@ import type { OnRedisError, ParamField } from '../redis/params.js';
 import { parseServiceTerms, type ServiceTerms } from '../redis/service-terms.js';
 import { isOlder, type WriteOrder } from '../redis/write-order.js';
 import type { KeyFinder } from './address.js';
+import { type CanaryReach, compileCanary } from './canary-reach.js';
 import { expire, type Link } from './link.js';
 import type { RedisClient } from './options.js';
 import { compileRollout, type Reach } from './rollout.js';
@@ -26,6 +27,7 @@ const FIELDS = [
   'cells',
   'terms',
   'rollout',
+  'canary',
 ] satisfies ParamField[];
 const CHOICES: readonly string[] = ['open', 'closed', 'local'] satisfies OnRedisError[];
 
@@ -38,6 +40,8 @@ export interface AdoptedTerms {
   readonly service: ServiceTerms;
   /** Whom the limiter is enforced for: null: all; undefined: not read yet. */
   readonly rollout: Reach | null | undefined;
+  /** Whom a canary decides for; undefined: nobody, as far as is known. */
+  readonly canary: CanaryReach | undefined;
   /** A reply carried these numbers: newer ones are followed by a reading of the params. */
   see(inForce: InForce): void;
   /** Settles when the params were read, or when one deadline has passed without an answer; never rejects. */
@@ -63,6 +67,8 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
   let service: ServiceTerms = {};
   let rollout: Reach | null | undefined;
   let rolloutText = '';
+  let canary: CanaryReach | undefined;
+  let canaryText = '';
   let read: WriteOrder | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
   let reading = false;
@@ -100,9 +106,8 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     reading = true;
     lastMs = clock.monotonicMs();
     try {
-      const [epoch, revision, choice, subject, kind, windowMs, cells, terms, reach] = await options
-        .link()
-        .within(lastMs + deadlineMs, async () => {
+      const [epoch, revision, choice, subject, kind, windowMs, cells, terms, reach, tried] =
+        await options.link().within(lastMs + deadlineMs, async () => {
           const { params } = finder.keys ?? (await finder.find());
           return redis.hmget(params, ...FIELDS);
         });
@@ -117,6 +122,10 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
         if (rollout === undefined || rolloutText !== (reach ?? '')) {
           rolloutText = reach ?? '';
           rollout = compileRollout(name, rolloutText);
+        }
+        if (canaryText !== (tried ?? '')) {
+          canaryText = tried ?? '';
+          canary = compileCanary(canaryText);
         }
       }
       nothingSaid();
@@ -156,6 +165,9 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     },
     get rollout() {
       return rollout;
+    },
+    get canary() {
+      return canary;
     },
     get template() {
       return template;

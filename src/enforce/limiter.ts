@@ -1,7 +1,7 @@
 /** The SDK: a named limiter whose numbers live in Redis; takes, counts in flight, reports how requests ended. Stage: enforce. */
 import { randomBytes } from 'node:crypto';
 import { FlyballError } from '../errors.js';
-import type { FallbackNumbers, InForce } from '../redis/calls.js';
+import type { FallbackNumbers } from '../redis/calls.js';
 import type { Mode } from '../redis/params.js';
 import {
   checkCall,
@@ -14,8 +14,10 @@ import {
   checkWishes,
   show,
 } from './arguments.js';
+import { createCanarySide } from './canary-side.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
 import { keepParts } from './limiter-parts.js';
+import { statsOf } from './limiter-stats.js';
 import type { LimiterOptions } from './options.js';
 import type { OutcomeOptions, OutcomeResult } from './outcomes.js';
 import { paced } from './pacing.js';
@@ -96,7 +98,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     options,
     `${process.pid.toString(36)}-${randomBytes(5).toString('hex')}`,
   );
-  const { resolved, decider, inFlight, view, stats, pool, warn, adopted, tracing } = wired;
+  const { resolved, inFlight, view, stats, pool, warn, adopted, tracing } = wired;
+  const canary = createCanarySide(wired, options);
   const template = () => adopted.template ?? resolved.template;
   let closing: Promise<void> | null = null;
 
@@ -118,7 +121,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
   }
 
+  /** A subject of a canary is decided for by the canary's limiter, from take to done. */
+  const partsFor = (subject: string | null) =>
+    adopted.canary === undefined ? wired : (canary.decides(subject) ?? wired);
+
   function decide(wish: TakeWish): Promise<TakeDecision> {
+    const { decider } = adopted.canary === undefined ? wired : partsFor(wish.subject);
     if (tracing.tracer === null) return decider.decide(wish);
     return tracing.span('take', wish.cost, () => decider.decide(wish));
   }
@@ -172,25 +180,30 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const timeoutMs = options.timeoutMs ?? DEFAULT_WAIT_MS;
       checkDuration('timeoutMs', timeoutMs, 1, 86_400_000);
       const waiting = { ...wish, onRedisError: options.onRedisError };
-      return tracing.span('wait', wish.cost, () => wired.waits.wait(waiting, timeoutMs, signal));
+      return tracing.span('wait', wish.cost, () => {
+        return partsFor(wish.subject).waits.wait(waiting, timeoutMs, signal);
+      });
     },
     async peek(subject) {
       open();
       checkSubject(subject);
-      return decider.peek(subject ?? null, wired.onRedisError());
+      return partsFor(subject ?? null).decider.peek(subject ?? null, wired.onRedisError());
     },
     async outcome(subject, outcome, options) {
       open();
-      return wired.outcomes.count(subject, outcome, options);
+      return partsFor(subject).outcomes.count(subject, outcome, options);
     },
     async refund(decision) {
       open();
-      if (typeof decision === 'string') return wired.refunds.byId(decision);
+      if (typeof decision === 'string') return canary.ofId(decision).refunds.byId(decision);
       if (typeof decision?.refund === 'function') return decision.refund();
       throw refused(`it was given ${show(decision)}. Give the decision of a take, or its id`);
     },
     warn,
-    reportPool: (waiting) => pool.report(waiting, resolved.clock.monotonicMs()),
+    reportPool(waiting) {
+      pool.report(waiting, resolved.clock.monotonicMs());
+      canary.made?.pool.report(waiting, resolved.clock.monotonicMs());
+    },
     expectCompletions: () => inFlight.setReports(),
     get attributes() {
       return template()?.attributes.filter((name) => name !== 'ip') ?? [];
@@ -214,35 +227,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     numbers: () =>
       view.unknown ? null : (view.current ?? { ...view.fallback(), mode: view.mode }),
-    stats: () => ({
-      ...stats.snapshot(),
-      calls: stats.calls,
-      late: stats.late,
-      overtaken: stats.overtaken,
-      redisErrors: stats.redisErrors,
-      outages: stats.outages,
-      redisUp: wired.link.up,
-      telemetryDropped: stats.telemetryDropped,
-      inForce: inForceOf(view.current),
-      inFlight: inFlight.inUse,
-      share: Number.isFinite(inFlight.share) ? inFlight.share : null,
-      processes: view.processes,
-      abandoned: inFlight.abandoned,
-      missingAttributes: stats.missingAttributes,
-      overflow: stats.overflow,
-      refunded: stats.refunded,
-      refundsDropped: stats.refundsDropped,
-    }),
+    stats: () => statsOf(wired, canary.made),
     close() {
-      closing ??= wired.close();
+      // The canary's uses the same connection.
+      closing ??= canary.close().then(() => wired.close());
       return closing;
     },
   };
   return keepParts(limiter, wired);
-}
-
-function inForceOf(current: InForce | null): LimiterStats['inForce'] {
-  if (current === null) return null;
-  const { epoch, revision, state, mode } = current;
-  return { epoch, revision, state, mode };
 }

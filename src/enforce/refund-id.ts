@@ -57,6 +57,12 @@ export function readRefundId(limiter: string, id: string): RefundToken {
   return token;
 }
 
+/** Whose decision an id is of; null: it is none. */
+export function limiterOfId(id: string): string | null {
+  const limiter = id.length <= MAX_LENGTH ? parse(id)?.[1] : null;
+  return typeof limiter === 'string' ? limiter : null;
+}
+
 function parse(id: string): unknown[] | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(id, 'base64url').toString('utf8'));

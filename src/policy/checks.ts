@@ -1,5 +1,6 @@
 /** What no single field can tell: the checks between fields of a policy, each run on what is there. Stage: policy. */
 import { checkBreaker } from './checks-breaker.js';
+import { checkCanary } from './checks-canary.js';
 import { checkConfirm } from './checks-confirm.js';
 import { checkNotify } from './checks-notify.js';
 import { checkRollout } from './checks-rollout.js';
@@ -21,6 +22,7 @@ export function crossChecks(draft: Draft, raw: unknown): FieldFault[] {
   checkDownstream(draft, report);
   checkSubjects(draft, report);
   checkRollout(draft, report);
+  checkCanary(draft, report);
   checkObjectives(draft, raw, report);
   checkConfirm(draft, raw, report);
   checkBreaker(draft, raw, report);

@@ -16,6 +16,7 @@ export const ALERT_KINDS = [
   'policy_failed',
   'failover',
   'auto_rollback',
+  'canary_failed',
   'lease_lost',
   'hold_ending',
   'test',

@@ -133,6 +133,15 @@ export const policySchema = z.strictObject({
   mode: z.enum(['off', 'shadow', 'recommend', 'auto']).default('recommend'),
   /** 'auto' adopts a valid changed file at once; 'apply' waits for `flyball apply`. Default 'auto'. */
   reload: z.enum(['auto', 'apply']).default('auto'),
+  /** A change of the numbers, the law or the bounds runs for a percent of the subjects first. Default: at once for all. */
+  canary: z
+    .strictObject({
+      /** Share of the subjects. */
+      percent: number('percent', { above: 0, max: 50 }),
+      /** It is judged after this time: '10m'. */
+      for: time({ min: 1000, max: 86_400_000 }),
+    })
+    .optional(),
   /** After another Redis server took over: the rate is × `factor` for that time. Default 0.5, 30 s. */
   onFailover: z
     .strictObject({

@@ -98,6 +98,8 @@ export interface Params {
   windows: string;
   /** What a person set in place of the policy's (`ByPerson` as JSON), until that becomes another; empty: nothing. */
   byPerson: string;
+  /** A version that runs for a percent of the subjects first, or how that ended (`Canary` as JSON); empty: none. */
+  canary: string;
 }
 
 export type ParamField = keyof Params;
@@ -115,6 +117,7 @@ const TEXT_FIELDS = new Set<ParamField>([
   'subjectTerms',
   'windows',
   'byPerson',
+  'canary',
 ]);
 /** Fields that came later: params written before them are read with these. */
 const LATER: Partial<Record<ParamField, string>> = {
@@ -129,6 +132,7 @@ const LATER: Partial<Record<ParamField, string>> = {
   subjectTerms: '',
   windows: '',
   byPerson: '',
+  canary: '',
 };
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
@@ -184,6 +188,7 @@ export const PARAM_FIELDS = [
   'subjectTerms',
   'windows',
   'byPerson',
+  'canary',
 ] as const satisfies readonly ParamField[];
 
 /** The fields a writer sets; the script itself keeps the clocks, floors, revision and epoch. */

@@ -21,7 +21,7 @@ export type ActuateArgs = [nowUs: ScriptArg, authority: ScriptArg, owner: Script
  */
 export const actuateScript: Script<ActuateKeys, ActuateArgs> = {
   name: 'actuate',
-  sha: '5f683a8ae53fd38100357753058ca2738f4ec4b7',
+  sha: 'd42176ec14e4741f0a58dce4653c981eaf7cb8dc',
   lua: "-- flyball actuate\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -56,7 +56,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -317,14 +317,14 @@ local FIELDS = {\n\
   'openUntil', 'openForMs', 'probeRate', 'validUntil', 'lostAfterMs', 'lostOverMs', 'safeRate',\n\
   'safeInFlight', 'reserveDefault', 'reserveSheddable', 'frozenUntil', 'pinnedUntil', 'holdBreaker',\n\
   'heldBy', 'fence', 'policyHash', 'onRedisError', 'subject', 'algorithm', 'windowMs', 'cells', 'terms', 'rollout',\n\
-  'subjectRules', 'subjectTerms', 'windows', 'byPerson', 'keptMs', 'subjectKeptMs',\n\
+  'subjectRules', 'subjectTerms', 'windows', 'byPerson', 'canary', 'keptMs', 'subjectKeptMs',\n\
 }\n\
 local LATER = {\n\
   onRedisError = '', subject = '', algorithm = '', windowMs = 0, cells = 0, terms = '', rollout = '', subjectRules = 0,\n\
-  subjectTerms = '', windows = '', byPerson = '',\n\
+  subjectTerms = '', windows = '', byPerson = '', canary = '',\n\
 }\n\
 local LONGEST = {\n\
-  subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048, windows = 1024, byPerson = 2048,\n\
+  subject = 1024, terms = 16384, rollout = 8192, subjectTerms = 2048, windows = 1024, byPerson = 2048, canary = 512,\n\
 }\n\
 local OWN = {\n\
   v = true, epoch = true, revision = true, accrued = true, changedAt = true, subjectAccrued = true,\n\
@@ -784,7 +784,7 @@ export type CounterArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scri
  */
 export const counterScript: Script<CounterKeys, CounterArgs> = {
   name: 'counter',
-  sha: 'c5806064361f29757d2f1fb65455d71a798883f7',
+  sha: '14fbfef3aa96d98f3f8db719c0f4175b47e0c014',
   lua: "-- flyball counter\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -819,7 +819,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1395,7 +1395,7 @@ export type DrawArgs = [nowUs: ScriptArg, epoch: ScriptArg, ...draw: ScriptArg[]
  */
 export const drawScript: Script<DrawKeys, DrawArgs> = {
   name: 'draw',
-  sha: '4c7814072957a943c8a8315618e9b8cae2ccc231',
+  sha: 'cd34988551c49f3f002c96b5398754cd67e51e02',
   lua: "-- flyball draw\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1430,7 +1430,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1720,7 +1720,7 @@ export type EffectiveArgs = [nowUs: ScriptArg];
  */
 export const effectiveScript: Script<EffectiveKeys, EffectiveArgs> = {
   name: 'effective',
-  sha: '0baab190af3b78d32207840fed8447cc4b3d08e4',
+  sha: 'fdc5fc0666ea6ada3123be63126ea7a4493ec1b0',
   lua: "-- flyball effective\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -1755,7 +1755,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -1995,7 +1995,7 @@ export type HeartbeatArgs = [nowUs: ScriptArg, owner: ScriptArg, token: ScriptAr
  */
 export const heartbeatScript: Script<HeartbeatKeys, HeartbeatArgs> = {
   name: 'heartbeat',
-  sha: '688162187863289d8a57844d2b47c5d2867ab5de',
+  sha: 'd27bfee6c4217fa325d941604fb69f41308b6be9',
   lua: "-- flyball heartbeat\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2030,7 +2030,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2300,7 +2300,7 @@ export type InflightArgs = [nowUs: ScriptArg, process: ScriptArg, need: ScriptAr
  */
 export const inflightScript: Script<InflightKeys, InflightArgs> = {
   name: 'inflight',
-  sha: 'aa0c13043268c430c3159998678858633fa95176',
+  sha: '7145865a37f5fe235d6be4a77a5266dbc8c9e08d',
   lua: "-- flyball inflight\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2335,7 +2335,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -2746,7 +2746,7 @@ export type LogArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptAr
  */
 export const logScript: Script<LogKeys, LogArgs> = {
   name: 'log',
-  sha: '4d9c4b11919b3ca5d1cccad5f07bfdbb09e473cd',
+  sha: 'a9101014182f8c0eb2e57f66792eca78e1ddca0f',
   lua: "-- flyball log\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -2781,7 +2781,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3450,7 +3450,7 @@ export type OutcomeArgs = [nowUs: ScriptArg, name: ScriptArg, subject: ScriptArg
  */
 export const outcomeScript: Script<OutcomeKeys, OutcomeArgs> = {
   name: 'outcome',
-  sha: '895433b8b140f49992f06e820b492ea0b2e2e26a',
+  sha: 'c8939c2550430a8bcc2bd7bfd46c39a74ca23c05',
   lua: "-- flyball outcome\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3485,7 +3485,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -3876,7 +3876,7 @@ export type OverrideArgs = [nowUs: ScriptArg, epoch: ScriptArg, revision: Script
  */
 export const overrideScript: Script<OverrideKeys, OverrideArgs> = {
   name: 'override',
-  sha: '48c8a632a7b6ce39792fc200a8f68f12d678c72d',
+  sha: '6616e99419a1fc571d3f1bd5469ee2464a3cf7f5',
   lua: "-- flyball override\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -3911,7 +3911,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4359,7 +4359,7 @@ export type PaceArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: ScriptA
  */
 export const paceScript: Script<PaceKeys, PaceArgs> = {
   name: 'pace',
-  sha: '789f59773383bbd25a0dc02f00d34321b1d76dce',
+  sha: '917dd271eb2d3c2e6e404ab2e5cf74f0462f64a0',
   lua: "-- flyball pace\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4394,7 +4394,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -4922,7 +4922,7 @@ export type RefundArgs = [nowUs: ScriptArg, dueUs: ScriptArg, shadow: ScriptArg,
  */
 export const refundScript: Script<RefundKeys, RefundArgs> = {
   name: 'refund',
-  sha: '1f873db80205cdeca6f88596c534c4efa4675e71',
+  sha: '3d99f9d28858567d467326d1f324e8c18a19954b',
   lua: "-- flyball refund\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -4957,7 +4957,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5525,7 +5525,7 @@ export type SlotsArgs = [nowUs: ScriptArg, fallback: ScriptArg, op: ScriptArg, .
  */
 export const slotsScript: Script<SlotsKeys, SlotsArgs> = {
   name: 'slots',
-  sha: '8cc170b16f6e41d2e40b95d906d4b1db5cf48ec9',
+  sha: '3796e9c7bbf348a845477ec30d8c2a2b5a8cb13c',
   lua: "-- flyball slots\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5560,7 +5560,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -5832,7 +5832,7 @@ export type SubjectsArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scr
  */
 export const subjectsScript: Script<SubjectsKeys, SubjectsArgs> = {
   name: 'subjects',
-  sha: '55a19917794dc69e6373d6a603e10e86e5ac04b4',
+  sha: 'e8389b2398078141f4bb7e35d41f82dac4a8087d',
   lua: "-- flyball subjects\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -5867,7 +5867,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -6589,7 +6589,7 @@ with the branch that uses them, and includes stand inside branches..
  */
 export const takeScript: Script<TakeKeys, TakeArgs> = {
   name: 'take',
-  sha: 'd012c4a99c3da2c3e20bd8f4c9d704e2b03309b9',
+  sha: '89f64cdba72aef80e21bf43770dcc861a12fe4a8',
   lua: "-- flyball take\n\
 local call = redis.call\n\
 local takes = #KEYS - 2\n\
@@ -6660,7 +6660,7 @@ if not text then\n\
   local TEXT = {\n\
     mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
     algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-    byPerson = true,\n\
+    byPerson = true, canary = true,\n\
   }\n\
   local NEEDED = {\n\
     'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -7121,7 +7121,7 @@ export type TogetherArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, limiters: S
  */
 export const togetherScript: Script<TogetherKeys, TogetherArgs> = {
   name: 'together',
-  sha: '826f23c5022d42acbee1fc301fe367955fbe83b2',
+  sha: '5ac0eca132e66d1aa89512a345e0a503261261d3',
   lua: "-- flyball together\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7151,7 +7151,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\
@@ -7775,7 +7775,7 @@ export type WindowArgs = [nowUs: ScriptArg, chargeByUs: ScriptArg, shadow: Scrip
  */
 export const windowScript: Script<WindowKeys, WindowArgs> = {
   name: 'window',
-  sha: 'b3fca8db79ed44dd1e037e5ec376b3fc22a4591e',
+  sha: '42204dd73ff155b2b6b3e46a74b8a2f041a9fa67',
   lua: "-- flyball window\n\
 local LARGEST = 9007199254740992\n\
 local LEASE_MAX_MS = 315360000000\n\
@@ -7810,7 +7810,7 @@ local STATES = { closed = 0, open = 1, ['half-open'] = 2, recovering = 3 }\n\
 local TEXT = {\n\
   mode = true, state = true, heldBy = true, policyHash = true, onRedisError = true, subject = true,\n\
   algorithm = true, terms = true, rollout = true, subjectTerms = true, windows = true,\n\
-  byPerson = true,\n\
+  byPerson = true, canary = true,\n\
 }\n\
 local NEEDED = {\n\
   'v', 'mode', 'state', 'epoch', 'revision', 'generation', 'rate', 'capacity', 'inFlightMax', 'subjectRate',\n\

@@ -3,6 +3,7 @@ import { short } from '../actuate/verbs/plan.js';
 import { downstreamWarnings } from '../policy/downstream.js';
 import type { Policy } from '../policy/schema.js';
 import { upstreamWarnings } from '../policy/upstream.js';
+import { parseCanary } from '../redis/canary.js';
 import type { ParamChange, Params } from '../redis/params.js';
 
 /** Of all policies together, as they would be. */
@@ -51,6 +52,15 @@ export function limiterWarnings(
   }
   if (params.inFlightMax > 0 && inFlightMax === 0) {
     told.push('the in-flight cap goes away: only the rate is enforced.');
+  }
+  const tried = parseCanary(params.canary);
+  if (tried !== null && tried.ended === undefined) {
+    told.push(`the canary of policy ${tried.policy.slice(0, 12)} goes on: adopting ends it.`);
+  }
+  if (after.canary !== undefined) {
+    told.push(
+      'flyball apply adopts at once for all; a daemon that reads its file, or --canary, tries it on a part first.',
+    );
   }
   if (before === null) return told;
   if (before.breaker !== undefined && after.breaker === undefined) {

@@ -7,6 +7,7 @@ import { readPolicy } from '../actuate/verbs/apply.js';
 import { type Stood, stoodOf } from '../actuate/verbs/stood.js';
 import { type FieldChange, policyDiff } from '../policy/plan.js';
 import type { Policy } from '../policy/schema.js';
+import { isCanaryName } from '../redis/canary.js';
 import { fleetKeys, type LimiterAddress } from '../redis/keys.js';
 import type { Mode, ParamChange, Params } from '../redis/params.js';
 import { listLimiters, type Session } from './limiters.js';
@@ -80,7 +81,8 @@ export async function planView(
     limiters.push(planned.plan);
     atMs = planned.atMs;
   }
-  for (const address of known.filter(({ name }) => !given.has(name))) {
+  for (const address of known) {
+    if (given.has(address.name) || isCanaryName(address.name)) continue;
     const { plan, policy } = await planOrphan(session.redis, address);
     limiters.push(plan);
     if (policy !== null) together.push(policy);

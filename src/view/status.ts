@@ -5,6 +5,7 @@ import { type Effective, effective } from '../redis/effective.js';
 import type { LimiterState, Mode, Params } from '../redis/params.js';
 import { parseWindows } from '../redis/windows.js';
 import type { LimiterStatus } from '../report/status.js';
+import { type CanaryView, canaryView } from './status-canary.js';
 import type { StatusFacts } from './status-facts.js';
 import { type LoopView, loopView } from './status-loop.js';
 import { type RolloutView, rolloutView, routesOf } from './status-reach.js';
@@ -60,6 +61,8 @@ export interface StatusView {
   holds: HoldView[];
   /** For whom it is enforced; null: for all. The others are in shadow. */
   rollout: RolloutView | null;
+  /** A version that is tried on a part of the subjects, or how that ended; null: none. */
+  canary: CanaryView | null;
   /** As the adopted policy names them. */
   routes: string[];
   /** The profile of the policy's schedule that holds; null: none. */
@@ -118,6 +121,7 @@ export function statusView(facts: StatusFacts): StatusView {
     missing: missingSignals(facts.policy, sample),
     holds: params ? holdsOf(params, nowMs) : [],
     rollout: params && rolloutView(params),
+    canary: params && canaryView(params),
     routes: routesOf(params),
     profile: params && (parseWindows(params.windows).profile ?? null),
     openUntilMs: params && now?.state === 'open' ? params.openUntil : null,

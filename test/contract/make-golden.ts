@@ -62,6 +62,7 @@ const BASE: Params = {
   subjectTerms: '',
   windows: '',
   byPerson: '',
+  canary: '',
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };

@@ -46,6 +46,7 @@ export const CREATED = {
   subjectTerms: '',
   windows: '',
   byPerson: '',
+  canary: '',
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

@@ -220,6 +220,19 @@ export const ROWS: Record<string, Row> = {
       await cli(['policy', 'use', 'checkout', hash.slice(0, 12), '--yes'], world);
     },
   },
+  'policy canary': {
+    kind: 'change',
+    args: 'checkout --stop',
+    json: ONE,
+    wrong: ['checkout --yes', /flyball status checkout/],
+    given: async (world) => {
+      await adopted(world);
+      const file = policyFile(world, {
+        limiter: { ...checkout, rate: 90, capacity: 200, inFlightMax: 20 },
+      });
+      await cli(['apply', file, '--canary', '5%', '--yes'], world);
+    },
+  },
 
   status: {
     kind: 'look',

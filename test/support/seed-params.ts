@@ -49,6 +49,7 @@ export const SEED: ParamChange = {
   subjectTerms: '',
   windows: '',
   byPerson: '',
+  canary: '',
 };
 
 export interface SeedOptions {

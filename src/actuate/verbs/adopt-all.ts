@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Params } from '../../redis/params.js';
 import type { RedisClient } from '../actuator.js';
 import { type AdoptOutcome, adopt, type LoadedPolicy } from '../adopt.js';
+import { type CanaryWish, tryFirst } from '../canary.js';
 import type { Actor } from '../entry.js';
 import { movesSince, type Stood } from './stood.js';
 
@@ -16,8 +17,8 @@ export interface AdoptStep {
 
 export interface AdoptResult {
   limiter: string;
-  /** `moved`: it is no longer what the person was shown; `refused`: Redis or the group forbids it; `failed`: a fault. */
-  status: 'created' | 'changed' | 'unchanged' | 'moved' | 'refused' | 'failed';
+  /** `canary`: a part of the subjects has it first; `moved`: it is no longer what was shown; `refused`: it may not be; `failed`: a fault. */
+  status: 'created' | 'changed' | 'canary' | 'unchanged' | 'moved' | 'refused' | 'failed';
   epoch: number | null;
   revision: number | null;
   sentence: string;
@@ -28,6 +29,8 @@ export interface AdoptAllOptions {
   /** The person's own words, kept in the entries. */
   why?: string | undefined;
   prefix?: string | undefined;
+  /** Changes run for a percent of the subjects first. */
+  canary?: CanaryWish | undefined;
   /** Wall time of the entries, ms. */
   nowMs(): number;
 }
@@ -58,7 +61,7 @@ export async function adoptAll(
 async function adoptStep(
   redis: RedisClient,
   { loaded, stood, mends = false }: AdoptStep,
-  { actor, why, prefix, nowMs }: AdoptAllOptions,
+  { actor, why, prefix, canary, nowMs }: AdoptAllOptions,
 ): Promise<AdoptOutcome> {
   const moved = (params: Params | null, redisMs: number) => {
     // Somebody else has adopted the very same: there is nothing left to do.
@@ -68,9 +71,11 @@ async function adoptStep(
   };
   const giveUpAtMs = performance.now() + CONTEND_MS;
   for (;;) {
-    const outcome = await adopt(redis, loaded, {
-      ...{ actor, why, prefix, moved, again: mends, leaseMs: 0, nowMs: nowMs() },
-    });
+    const options = { actor, why, prefix, moved, again: mends, leaseMs: 0, nowMs: nowMs() };
+    const outcome =
+      canary === undefined || mends
+        ? await adopt(redis, loaded, options)
+        : await tryFirst(redis, loaded, canary, options);
     if (outcome.status !== 'refused' || outcome.reason !== 'write') return outcome;
     const { reply } = outcome;
     const again =
@@ -90,6 +95,6 @@ function resultOf(limiter: string, outcome: AdoptOutcome): AdoptResult {
     return { limiter, status, epoch: null, revision: null, sentence: outcome.sentence };
   }
   const { epoch, revision, sentence } = outcome;
-  const status = outcome.status === 'changed' ? 'changed' : 'created';
+  const status = outcome.status === 'restored' ? 'created' : outcome.status;
   return { limiter, status, epoch, revision, sentence };
 }

@@ -81,6 +81,15 @@ export const status = z.object({
       setBy: z.enum(['person', 'policy']),
     }),
   ),
+  canary: known(
+    z.object({
+      policy: text,
+      limiter: text,
+      percent: number,
+      ...{ sinceMs: ms, judgedMs: ms, untilMs: ms },
+      ended: known(z.enum(['failed', 'unproven', 'stopped'])),
+    }),
+  ),
   routes: z.array(text),
   profile: known(z.object({ name: text, fromMs: ms, untilMs: ms })),
   openUntilMs: known(ms),

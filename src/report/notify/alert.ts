@@ -41,6 +41,7 @@ const SEVERITIES = {
   policy_failed: 'warning',
   failover: 'warning',
   auto_rollback: 'warning',
+  canary_failed: 'warning',
   lease_lost: 'warning',
   hold_ending: 'info',
   test: 'info',

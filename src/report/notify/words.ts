@@ -15,6 +15,7 @@ type Words = Pick<Alert, 'what' | 'why' | 'who' | 'numbers' | 'undo' | 'look'>;
 export const EVENTS: Record<string, AlertKind> = {
   redis_failover: 'failover',
   auto_rollback: 'auto_rollback',
+  canary_failed: 'canary_failed',
 };
 
 const percent = (share: number) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
@@ -118,6 +119,13 @@ export function words(kind: AlertKind, of: WordsFor): Words {
         what: 'goodput fell after the limits rose: back to the last good values',
         who: change?.who ?? base.who,
         undo: `flyball rollback ${limiter} --last --reason '…'`,
+        look: change === null ? base.look : `flyball explain ${limiter} ${change.revision}`,
+      };
+    case 'canary_failed':
+      return {
+        ...base,
+        what: 'a change of its policy failed on a part of the subjects, and was taken back',
+        who: change?.who ?? base.who,
         look: change === null ? base.look : `flyball explain ${limiter} ${change.revision}`,
       };
     case 'hold_ending': {

@@ -1,0 +1,35 @@
+/** Takes a canary's limiter off: unregistered at once, and its keys end by themselves. Stage: actuate. */
+import { canaryName } from '../redis/canary.js';
+import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import type { RedisClient } from './actuator.js';
+
+/** Takes that are under way still end there, and people may look at it. */
+const KEPT_MS = 3_600_000;
+
+export function canaryAddress(address: LimiterAddress): LimiterAddress {
+  return { ...address, name: canaryName(address.name) };
+}
+
+/** Those that would stay for ever; the others have a life of their own. */
+function lastingKeys(address: LimiterAddress): string[] {
+  const { params, audit, policy, sources, overrides, retention } = limiterKeys(address);
+  return [params, audit, policy, sources, overrides, retention];
+}
+
+/** Whoever begins it, daemons that have led it so far leave it with the registry. */
+export async function retireCanary(redis: RedisClient, of: LimiterAddress): Promise<void> {
+  const address = canaryAddress(of);
+  await redis.hdel(fleetKeys(of.prefix).limiters, address.name);
+  const { params, policyVersion } = limiterKeys(address);
+  const [hash] = await redis.hmget(params, 'policyHash');
+  const version = hash ? [policyVersion(hash)] : [];
+  for (const key of [...lastingKeys(address), ...version]) await redis.pexpire(key, KEPT_MS);
+}
+
+/** What an earlier canary left must not end under this one; its numbers and buckets are of another version. */
+export async function clearCanary(redis: RedisClient, of: LimiterAddress): Promise<void> {
+  const address = canaryAddress(of);
+  const { params, bucket, shadowBucket } = limiterKeys(address);
+  for (const key of lastingKeys(address)) if (key !== params) await redis.persist(key);
+  for (const key of [params, bucket, shadowBucket]) await redis.del(key);
+}
