@@ -56,6 +56,7 @@ export function createCanaryWatch(deps: LimiterDeps & { lease: Lease }): CanaryW
     const seen: CanarySeen = {
       elapsedMs: nowMs - canary.since,
       forMs: canary.forMs,
+      mostMs: canary.until - canary.since,
       // Its params were made anew when it began.
       tripped: Number(generation ?? 0) > 0,
       canary: watched.canary.group(objective),

@@ -1,5 +1,4 @@
 /** How a canary is judged: what its part of the subjects saw against what the others saw meanwhile. Pure. Stage: decide. */
-import { CANARY_PATIENCE } from '../redis/canary.js';
 import { provenShare } from './trips.js';
 
 /** What a group of subjects has seen since the canary began. */
@@ -19,6 +18,8 @@ export interface CanarySeen {
   /** Since it began. */
   elapsedMs: number;
   forMs: number;
+  /** Without evidence it waits so long. */
+  mostMs: number;
   /** Its breaker has opened. */
   tripped: boolean;
   canary: GroupSeen;
@@ -41,7 +42,7 @@ const FEWEST_FAILURES = 5;
 const SLOWER = 1.2;
 
 export function judgeCanary(seen: CanarySeen): CanaryVerdict {
-  const { elapsedMs, forMs, tripped, canary, others } = seen;
+  const { elapsedMs, forMs, mostMs, tripped, canary, others } = seen;
   const told = `${groupWords('canary', canary, seen)}; ${groupWords('others', others, seen)}`;
   const say = (verdict: CanaryVerdict['verdict'], why: string) => ({
     verdict,
@@ -53,7 +54,7 @@ export function judgeCanary(seen: CanarySeen): CanaryVerdict {
   if (elapsedMs < forMs) return say('waits', 'the time is not over');
   if (Math.min(canary.answers, others.answers) < ENOUGH_ANSWERS) {
     const why = `fewer than ${ENOUGH_ANSWERS} answers of a group`;
-    return say(elapsedMs < forMs * CANARY_PATIENCE ? 'waits' : 'unproven', why);
+    return say(elapsedMs < mostMs ? 'waits' : 'unproven', why);
   }
   if (isSlower(seen)) return say('failed', 'it is slower');
   return say('passed', 'no worse than the others');

@@ -121,18 +121,9 @@ const TEXT_FIELDS = new Set<ParamField>([
 ]);
 /** Fields that came later: params written before them are read with these. */
 const LATER: Partial<Record<ParamField, string>> = {
-  onRedisError: '',
-  subject: '',
-  algorithm: '',
-  windowMs: '0',
-  cells: '0',
-  terms: '',
-  rollout: '',
-  subjectRules: '0',
-  subjectTerms: '',
-  windows: '',
-  byPerson: '',
-  canary: '',
+  ...{ onRedisError: '', subject: '', algorithm: '', windowMs: '0', cells: '0' },
+  ...{ terms: '', rollout: '', subjectRules: '0', subjectTerms: '' },
+  ...{ windows: '', byPerson: '', canary: '' },
 };
 
 /** Field order, fixed: scripts and golden files rely on names, people read in this order. */
