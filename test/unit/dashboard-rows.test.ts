@@ -42,7 +42,7 @@ function viewOf(part: Partial<StatusView> & { limiter?: string } = {}): StatusVi
     missing: [],
     holds: [],
     rollout: null,
-  canary: null,
+    canary: null,
     routes: [],
     profile: null,
     openUntilMs: null,
