@@ -126,7 +126,7 @@ export function readConfig(
   for (const key of Object.keys(env)) {
     if (!key.startsWith('FLYBALL_') || known.includes(key)) continue;
     if (INJECTED.test(key) || /^(tcp|udp):\/\//.test(env[key] ?? '')) continue;
-    // FLYBALL_PORT is FLYBALL_HTTP_PORT with a word left out, which by edits is far.
+    // A name with a word left out (PORT for HTTP_PORT) is far by edits.
     const rest = key.slice('FLYBALL'.length);
     const near =
       known.find((name) => name.endsWith(rest)) ??
