@@ -3,6 +3,7 @@ import { type RedisClient, readParamsAnyhow } from '../actuate/actuator.js';
 import { type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import { adoptOrTry } from '../actuate/canary.js';
 import { wasReplaced } from '../actuate/person-policy.js';
+import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { limiterKeys } from '../redis/keys.js';
@@ -81,6 +82,29 @@ export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy)
 
 const OF_REDIS = /^(NOPERM|NOAUTH|READONLY|OOM|MISCONF|NOREPLICAS)|user executing the script can't/;
 const OF_THE_CONNECTION = /timed out|Connection is closed|max retries/;
+
+/** What passes by itself: a full Redis, a replica about to be promoted. */
+const PASSES = /(READONLY|OOM|MISCONF|NOREPLICAS) /;
+const AGAIN_MS = 250;
+
+/** Tries again for so long while Redis takes no writes: a start in the middle of that is no fault of the start. */
+export async function whileRefused(
+  forMs: number,
+  { clock, log }: { clock: Clock; log: Logger },
+  write: () => Promise<void>,
+): Promise<void> {
+  const giveUpAtMs = clock.monotonicMs() + forMs;
+  for (let told = false; ; told = true) {
+    try {
+      return await write();
+    } catch (error) {
+      const { message } = error as Error;
+      if (!PASSES.test(message) || clock.monotonicMs() >= giveUpAtMs) throw error;
+      if (!told) log.warn({ event: 'redis_refuses', err: error }, `${message} It is tried again.`);
+      await new Promise((ok) => setTimeout(ok, AGAIN_MS));
+    }
+  }
+}
 
 /** A fault of the settings, the rights or Redis as a whole: then no limiter can be adopted, and the start ends. */
 export function concernsAll(error: unknown): boolean {

@@ -12,7 +12,7 @@ import type { LimiterAddress } from '../redis/keys.js';
 import type { HttpServer } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
 import { createSourcePool } from '../sense/source-pool.js';
-import { adoptAtStart, concernsAll, waitsForApply } from './adoption.js';
+import { adoptAtStart, concernsAll, waitsForApply, whileRefused } from './adoption.js';
 import { createAlerts } from './alerts.js';
 import { type AuditLogs, openAuditLogs } from './audit-logs.js';
 import { healthChecks } from './checks.js';
@@ -166,7 +166,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     for (const loaded of policies.files.values()) {
       manage(policyAddress(loaded.policy, prefix));
       try {
-        await adoptFile(loaded);
+        await whileRefused(config.redisWaitMs, { clock, log }, () => adoptFile(loaded));
       } catch (error) {
         if (once || concernsAll(error)) throw error;
         // Of this limiter alone: the others must have their daemon.

@@ -105,6 +105,15 @@ describe('adoption', () => {
   });
 });
 
+test('a daemon that starts while Redis is full waits for it, and adopts its policies then', async () => {
+  await redis.config('SET', 'maxmemory', '1');
+  const daemon = setup.start({ FLYBALL_REDIS_WAIT_MS: '60000' });
+  await daemon.line('redis_refuses');
+  await redis.config('SET', 'maxmemory', '0');
+  await daemon.line('lease_taken');
+  expect(await params()).toMatchObject({ rate: 100, revision: 1 });
+});
+
 test('symlinked policies, as a ConfigMap mounts them, are followed', async () => {
   const mounted = daemonSetup(server.url);
   try {
