@@ -80,7 +80,9 @@ describe('promote', () => {
     expect(early.code).toBe(1);
     expect(JSON.parse(early.stdout).error).toMatchObject({
       code: 'FLYBALL_E_PROMOTE_EVIDENCE',
-      message: expect.stringMatching(/not ready for auto: watched 2 h of 24 h\. Wait, or go on anyway and say why/),
+      message: expect.stringMatching(
+        /not ready for auto: watched 2 h of 24 h\. Wait, or go on anyway and say why/,
+      ),
     });
     expect(early.stderr).toMatch(
       /Evidence: watched 2 h, 100 % of the readings fresh; the law would/,
