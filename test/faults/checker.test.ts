@@ -295,6 +295,21 @@ test('I6: what passes while open, and a burst after it', async () => {
   await breaks(recordOf(limiter), 'I6', /until a person ends it/);
 });
 
+test('I6: a revision that a failover has lost does not date the one that took its number', async () => {
+  const trip = { reason: 'breaker_trip', after: { state: 'open' }, atMs: 1000 };
+  const probing = { reason: 'breaker_recovering', after: { state: 'recovering', rate: 30 } };
+  const entries = chain([{}, trip, { ...probing, atMs: 2000 }]);
+  const look = (atMs: number, changedMs: number) => ({
+    ...{ atMs: T0 + atMs, epoch: 1, revision: 3, changedAtUs: (T0 + changedMs) * 1000 },
+    gliding: false,
+  });
+  const of = (looks: LimiterRecord['looks'], ...heard: Heard[]) =>
+    recordOf(limiterOf(entries, { heard, looks }));
+  await holds(of([look(500, 400), look(2050, 1990)], given(450, 20)), 'I6');
+  // Its own look still does: from 1700 on it has been recovering.
+  await breaks(of([look(2050, 1700)], given(1750, 20)), 'I6', /20 given .* after a trip/);
+});
+
 test('I7: the law moves what a person holds, in the time of the hold and not after it', async () => {
   const person = { kind: 'person', name: 'kim' } as const;
   const pin = { actor: person, reason: 'pin', after: { rate: 20 }, detail: { until: T0 + 500 } };

@@ -130,10 +130,13 @@ function begunMs(
   { looks }: LimiterRecord,
   entry: { id: string; epoch: number; revision: number },
 ): number {
+  const atMs = storedMs(entry);
+  // Long before, its number may have been that of a revision which a failover has lost.
   const same = looks.filter(
-    ({ epoch, revision }) => epoch === entry.epoch && revision === entry.revision,
+    (look) =>
+      look.epoch === entry.epoch && look.revision === entry.revision && look.atMs >= atMs - NEAR_MS,
   );
-  return Math.min(storedMs(entry), ...same.map(({ changedAtUs }) => changedAtUs / 1000));
+  return Math.min(atMs, ...same.map(({ changedAtUs }) => changedAtUs / 1000));
 }
 
 /** From the last look before that saw no glide to the first one after it. */
