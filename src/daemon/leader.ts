@@ -160,13 +160,14 @@ export function createLeader(
     reportSample(metrics, limiter, sample);
     reportDecision(metrics, limiter, decision);
     const { z, fresh } = overloadOf(policy, sample);
+    const file = deps.fileState(adopted.hash, parseCanary(params.canary)?.policy);
     history.watch({
       ...{ nowMs, dtMs, inForce: inForce.view, overload: fresh && z > 0 },
-      drift: deps.fileState(adopted.hash, parseCanary(params.canary)?.policy).file === 'drift',
+      drift: file.file === 'drift',
       fresh: missingSignals(policy, sample).missing.length === 0,
     });
     const details = detailsOf(readings);
-    await tellStatus(deps, { adopted, params, sample, decision, wouldBe, details });
+    await tellStatus(deps, { adopted, params, sample, decision, wouldBe, details, file });
     const now = { ...sample, inForce: inForce.view };
     alerts.see({ policy, params, sample: now, decision, readings, details });
   }

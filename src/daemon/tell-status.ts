@@ -2,7 +2,6 @@
 import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Lease } from '../actuate/lease.js';
 import { type Decision, LAW_VERSIONS, type Sample } from '../decide/types.js';
-import { parseCanary } from '../redis/canary.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import type { LimiterStatus } from '../report/status.js';
@@ -19,10 +18,12 @@ export async function tellStatus(
     decision: Decision;
     wouldBe: WouldBe | null;
     details: Record<string, string>;
+    /** How the file here stands to the adopted policy. */
+    file: ReturnType<LimiterDeps['fileState']>;
   },
 ): Promise<void> {
   const { redis, address, tickMs, lease, clockHold } = deps;
-  const { adopted, params, sample, decision, wouldBe, details } = turn;
+  const { adopted, params, sample, decision, wouldBe, details, file } = turn;
   const { change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms } =
     decision;
   const status: LimiterStatus = {
@@ -35,7 +36,7 @@ export async function tellStatus(
     revision: params.revision,
     law: lawName(adopted.policy.control.law),
     policyHash: adopted.hash,
-    ...deps.fileState(adopted.hash, parseCanary(params.canary)?.policy),
+    ...file,
     sample,
     details,
     decision: {
