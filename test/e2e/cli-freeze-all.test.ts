@@ -1,27 +1,22 @@
 /** `freeze --all` and `thaw --all`: shown and asked once, then one entry a limiter; one that cannot keeps no other from it. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const ALL = ['checkout', 'refund', 'search'].map((name) => ({ name }));
-let server: TestRedis;
 let redis: Redis;
+let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench(async (bench) => {
+  ({ redis, env } = bench);
   for (const address of ALL) await seedLimiter(redis, address);
 });
 
 const run = (args: string, options: { typed?: string } = {}) =>
-  cli(args.split(' '), { env: { FLYBALL_REDIS_URL: server.url }, ...options });
+  cli(args.split(' '), { env, ...options });
 
 test('each is frozen for the time given, with the reason; thaw ends them all', async () => {
   const done = await run('freeze --all --for 2h --reason stocktaking --yes --json');

@@ -3,32 +3,28 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
-let server: TestRedis;
 let redis: Redis;
+let reach: NodeJS.ProcessEnv;
 let folder: string;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench((bench) => {
+  redis = bench.redis;
+  reach = bench.env;
   folder = mkdtempSync(join(tmpdir(), 'flyball-plan-'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const env = () => ({
-  FLYBALL_REDIS_URL: server.url,
+  ...reach,
   // A busy machine takes a while to start a process for each file.
   FLYBALL_POLICY_DEADLINE_MS: '120000',
 });

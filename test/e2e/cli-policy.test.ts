@@ -1,30 +1,27 @@
 /** `flyball policy history|show|diff|use`, every daemon dead: old versions, and what a person put in a file's place. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { adoptAtStart } from '../../src/daemon/adoption.js';
 import { createLog } from '../../src/log.js';
 import { parseByPerson } from '../../src/redis/by-person.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
-let server: TestRedis;
 let redis: Redis;
+let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+cliBench((bench) => {
+  ({ redis, env } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(() => redis.flushall());
 
 const run = (args: string, typed?: string) =>
   cli(args.split(' '), {
-    env: { FLYBALL_REDIS_URL: server.url },
+    env,
     ...(typed === undefined ? {} : { typed }),
   });
 const adopted = async () => (await mustRead(redis, checkout)).policyHash;

@@ -1,32 +1,29 @@
 /** The ladder of trust on a real Redis, every daemon dead: `promote` on evidence, `approve` of one recommendation. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { writeNote } from '../../src/actuate/actuator.js';
 import { readEntries } from '../../src/actuate/audit.js';
 import type { EntryValues } from '../../src/actuate/entry.js';
 import { parseByPerson } from '../../src/redis/by-person.js';
 import { type HistoryRow, writeHistoryRow } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 const LAW = { control: { law: 'aimd' } } as const;
-let server: TestRedis;
 let redis: Redis;
+let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+cliBench((bench) => {
+  ({ redis, env } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(() => redis.flushall());
 
 const run = (args: string[], typed?: string) =>
   cli(args, {
-    env: { FLYBALL_REDIS_URL: server.url },
+    env,
     ...(typed === undefined ? {} : { typed }),
   });
 const params = () => mustRead(redis, checkout);

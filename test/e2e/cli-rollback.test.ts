@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { applyVerb } from '../../src/actuate/verbs/apply.js';
 import { pin } from '../../src/actuate/verbs/pin.js';
@@ -10,26 +10,19 @@ import { writeHistoryRow } from '../../src/redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../../src/redis/keys.js';
 import { lease } from '../../src/redis/scripts.js';
 import { rollbackTarget } from '../../src/view/rollback-target.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
 import { madeUp } from '../support/history.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const checkout = { name: 'checkout' };
 const orders = { name: 'orders' };
 const MINUTE = 60_000;
-let server: TestRedis;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-  env = { FLYBALL_REDIS_URL: server.url };
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench(async (bench) => {
+  ({ redis, env } = bench);
   await seedLimiter(redis, checkout);
 });
 

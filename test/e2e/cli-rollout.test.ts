@@ -1,6 +1,6 @@
 /** `flyball rollout` and what status shows of rollout and routes, on a real Redis with every daemon dead. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { adopt } from '../../src/actuate/adopt.js';
 import { readEntries } from '../../src/actuate/audit.js';
 import { applyVerb } from '../../src/actuate/verbs/apply.js';
@@ -9,26 +9,21 @@ import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { type PolicyInput, policySchema } from '../../src/policy/schema.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
-let server: TestRedis;
 let redis: Redis;
+let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench((bench) => {
+  ({ redis, env } = bench);
 });
 
 const run = (args: string, typed?: string) =>
   cli(args.split(' '), {
-    env: { FLYBALL_REDIS_URL: server.url },
+    env,
     ...(typed === undefined ? {} : { typed }),
   });
 const rolloutNow = async () => (await mustRead(redis, checkout)).rollout;
@@ -111,7 +106,7 @@ test('the way back that a step tells brings back the names, the drops and the ki
   await cli(
     ['rollout', 'checkout', '--percent', '10', '--subject', 'user:42', 'it’s $(me)', '-y'],
     {
-      env: { FLYBALL_REDIS_URL: server.url },
+      env,
     },
   );
   const { over: _, ...same } = JSON.parse(await rolloutNow());

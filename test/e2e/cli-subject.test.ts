@@ -1,28 +1,21 @@
 /** `flyball subject` on a real Redis with every daemon dead: result, JSON, list, dry run, question, refusals, exit codes. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { shellWord } from '../../src/cli/undo.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { parseOverride } from '../../src/redis/subject-override.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 const HOUR = 3_600_000;
-let server: TestRedis;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-  env = { FLYBALL_REDIS_URL: server.url };
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench(async (bench) => {
+  ({ redis, env } = bench);
   await seedLimiter(redis, checkout, { subjectRate: 2, subjectCapacity: 5 });
 });
 

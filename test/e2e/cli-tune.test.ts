@@ -1,33 +1,28 @@
 /** `flyball tune` and `flyball size`: on a real Redis with every daemon dead, from a history of made-up days. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { adopt } from '../../src/actuate/adopt.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { type PolicyInput, policySchema } from '../../src/policy/schema.js';
 import { type HistoryRow, historyText } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { madeUp } from '../support/history.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
-let server: TestRedis;
 let redis: Redis;
+let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench((bench) => {
+  ({ redis, env } = bench);
 });
 
 const run = (args: string, typed?: string) =>
   cli(args.split(' '), {
-    env: { FLYBALL_REDIS_URL: server.url },
+    env,
     ...(typed === undefined ? {} : { typed }),
   });
 

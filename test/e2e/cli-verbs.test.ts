@@ -1,6 +1,6 @@
 /** The changing commands on a real Redis with every daemon dead: result, JSON, dry run, question, hold, refusals. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { applyVerb } from '../../src/actuate/verbs/apply.js';
 import { pin } from '../../src/actuate/verbs/pin.js';
@@ -8,23 +8,16 @@ import type { Planner, VerbPlan } from '../../src/actuate/verbs/plan.js';
 import { effective } from '../../src/redis/effective.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { lease, take } from '../../src/redis/scripts.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 const checkout = { name: 'checkout' };
 const HOUR = 3_600_000;
-let server: TestRedis;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-  env = { FLYBALL_REDIS_URL: server.url };
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench(async (bench) => {
+  ({ redis, env } = bench);
   await seedLimiter(redis, checkout);
 });
 

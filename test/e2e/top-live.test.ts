@@ -1,10 +1,11 @@
 /** `flyball top` over all limiters: live on a terminal, once without one, as lines of JSON; its verbs; Redis away and back. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { cliBench } from '../support/cli-bench.js';
 import { cli, cliProcess, mustRead, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import type { TestRedis } from '../support/redis-server.js';
 import { fakeTerminal, realTerminal, type Terminal } from '../support/terminal.js';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -14,14 +15,8 @@ let server: TestRedis;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-  env = { FLYBALL_REDIS_URL: server.url };
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+cliBench(async (bench) => {
+  ({ server, redis, env } = bench);
   await seedLimiter(redis, checkout);
   await seedLimiter(redis, orders);
 });
@@ -197,7 +192,7 @@ describe('on a terminal', () => {
     await say('many\r', /in flight/);
     await say('\r', /"many" is no number/);
     await say('b', /which revision/);
-    await say('99\r', /No entry of revision 99 is kept/);
+    await say('99\r', /no audit entry for revision 99/);
     await say('l\r', /checkout is not pinned|neither pinned|nothing/i);
     terminal.type('\x03');
     expect(await terminal.code).toBe(0);
