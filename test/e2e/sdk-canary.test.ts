@@ -1,45 +1,21 @@
 /** A canary in running services: whom its limiter decides for, from take to done, and that all fall back with every daemon dead. Stage: tests. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { compileCanary } from '../../src/enforce/canary-reach.js';
-import { createLimiter, type LimiterOptions } from '../../src/index.js';
 import { canaryText } from '../../src/redis/canary.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type NamedBench, namedBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const address = { name: 'checkout' };
 const other = { name: 'checkout.canary' };
 const VERSION = 'ab'.repeat(32);
-let server: TestRedis;
 let admin: Redis;
-const closing: (() => unknown)[] = [];
+let limiter: NamedBench['limiter'];
 
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client({ maxRetriesPerRequest: null });
+namedBench(address.name, (bench) => {
+  ({ admin, limiter } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await admin.flushall();
-});
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-function limiter(options: Partial<LimiterOptions> = {}) {
-  const made = createLimiter({
-    ...address,
-    url: server.url,
-    deadlineMs: 2_000,
-    denyCache: false,
-    topSubjects: false,
-    onWarning: () => {},
-    ...options,
-  });
-  closing.push(() => made.close());
-  return made;
-}
 
 /** Almost no rate: buckets hold what they are given. */
 const STILL = { mode: 'recommend', rate: 0.001, inFlightMax: 0 } as const;

@@ -2,45 +2,25 @@
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { flyball } from '../../src/enforce/middleware/express.js';
-import { createLimiter, type LimiterOptions, takeAll } from '../../src/index.js';
+import { takeAll } from '../../src/index.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import type { TestRedis } from '../support/redis-server.js';
+import { type NamedBench, namedBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
 let server: TestRedis;
 let admin: Redis;
-const closing: (() => unknown)[] = [];
+let limiter: NamedBench['limiter'];
+let closing: NamedBench['closing'];
 
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client({ maxRetriesPerRequest: null });
+namedBench(address.name, (bench) => {
+  ({ server, admin, limiter, closing } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await admin.flushall();
-});
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-function limiter(options: Partial<LimiterOptions> = {}) {
-  const made = createLimiter({
-    ...address,
-    ...(options.redis ? {} : { url: server.url }),
-    deadlineMs: 2_000,
-    denyCache: false,
-    topSubjects: false,
-    onWarning: () => {},
-    ...options,
-  });
-  closing.push(() => made.close());
-  return made;
-}
 
 /** Almost no rate: buckets hold what they are given. */
 const STILL = { mode: 'recommend', rate: 0.001, capacity: 3, inFlightMax: 0 } as const;

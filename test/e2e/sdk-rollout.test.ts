@@ -1,49 +1,27 @@
 /** A rollout in running services: who is enforced, who is in shadow, and that neither touches the other's buckets. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { rolloutPart } from '../../src/enforce/rollout.js';
 import { shadowKeys } from '../../src/enforce/rollout-shadow.js';
-import { createLimiter, type LimiterOptions } from '../../src/index.js';
 import type { TakeCall } from '../../src/redis/calls.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { takeCall } from '../../src/redis/scripts.js';
 import { subjectTakeCall } from '../../src/redis/subject-call.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import type { TestRedis } from '../support/redis-server.js';
+import { type NamedBench, namedBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
 let server: TestRedis;
 let admin: Redis;
-const closing: (() => unknown)[] = [];
+let limiter: NamedBench['limiter'];
 
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client({ maxRetriesPerRequest: null });
+namedBench(address.name, (bench) => {
+  ({ server, admin, limiter } = bench);
 });
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await admin.flushall();
-});
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-function limiter(options: Partial<LimiterOptions> = {}) {
-  const made = createLimiter({
-    ...address,
-    ...(options.redis ? {} : { url: server.url }),
-    deadlineMs: 2_000,
-    denyCache: false,
-    topSubjects: false,
-    onWarning: () => {},
-    ...options,
-  });
-  closing.push(() => made.close());
-  return made;
-}
 
 /** Almost no rate: buckets hold what they are given. */
 const STILL = { mode: 'recommend', rate: 0.001, capacity: 3, inFlightMax: 0 } as const;

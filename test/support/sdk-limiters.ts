@@ -1,6 +1,6 @@
 /** What most tests of the SDK stand on: a Redis for the file, a client to look into it, limiters closed after each test. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
 import { startRedis, type TestRedis } from './redis-server.js';
 
@@ -48,4 +48,41 @@ export function sdkBench(prefix: string): SdkBench {
       return made;
     },
   };
+}
+
+export interface NamedBench {
+  server: TestRedis;
+  admin: Redis;
+  /** A limiter of that name, patient and silent unless told otherwise, without a memory of denials. */
+  limiter(options?: Partial<LimiterOptions>): Limiter;
+  /** Done after the test, last first. */
+  closing: (() => unknown)[];
+}
+
+/** Registers the hooks of a file whose tests are all of one limiter; Redis is emptied before each. */
+export function namedBench(name: string, begin: (bench: NamedBench) => void): void {
+  let server: TestRedis | undefined;
+  let admin: Redis;
+  const closing: (() => unknown)[] = [];
+  beforeAll(async () => {
+    server = await startRedis();
+    admin = server.client({ maxRetriesPerRequest: null });
+    begin({ server, admin, limiter, closing });
+  });
+  afterAll(() => server?.stop());
+  beforeEach(async () => {
+    await admin.flushall();
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+  function limiter(options: Partial<LimiterOptions> = {}): Limiter {
+    const made = createLimiter({
+      ...{ name, deadlineMs: 2_000, denyCache: false, topSubjects: false, onWarning: () => {} },
+      ...(options.redis ? {} : { url: server!.url }),
+      ...options,
+    });
+    closing.push(() => made.close());
+    return made;
+  }
 }
