@@ -1,14 +1,12 @@
 /** A fleet of daemons: who leads what, and what becomes of it when one is killed, joins, leaves or sleeps. */
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
-import { adopt } from '../../src/actuate/adopt.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { ranked } from '../../src/daemon/rendezvous.js';
-import { policyHash, policyJson } from '../../src/policy/hash.js';
-import { policySchema } from '../../src/policy/schema.js';
-import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
+import { fleetKeys } from '../../src/redis/keys.js';
 import { type DaemonSetup, policyText, type TestDaemon, until } from '../support/daemon.js';
 import { daemonBench } from '../support/daemon-bench.js';
+import { leadersOf, registerLimiter } from '../support/fleet.js';
 
 // Real processes, and leases that must lapse.
 vi.setConfig({ testTimeout: 180_000 });
@@ -24,25 +22,10 @@ daemonBench(async (bench) => {
     'first.ts',
     policyText('', `name: '${NAMES[0]}', rate: 100, capacity: 50, inFlightMax: 20`),
   );
-  await Promise.all(NAMES.slice(1).map(seed));
+  await Promise.all(NAMES.slice(1).map((name) => registerLimiter(redis, name)));
 });
 
-async function seed(name: string): Promise<void> {
-  const policy = policySchema.parse({
-    limiter: { name, rate: 100, capacity: 50 },
-    bounds: { rate: { min: 20, max: 400 } },
-    mode: 'auto',
-  });
-  const loaded = { file: 'x.ts', policy, hash: policyHash(policy), json: policyJson(policy) };
-  const actor = { kind: 'person' as const, name: 'kim' };
-  await adopt(redis, loaded, { actor, leaseMs: 0, nowMs: Date.now() });
-}
-
-/** The pid behind each lease. */
-async function leaders(): Promise<(number | null)[]> {
-  const texts = await redis.mget(NAMES.map((name) => limiterKeys({ name }).lease));
-  return texts.map((text) => (text ? Number(text.split(':')[1]) : null));
-}
+const leaders = () => leadersOf(redis, NAMES);
 
 /** Who should lead each limiter; null: not all of these daemons have told of themselves, or another still counts. */
 async function planned(daemons: readonly TestDaemon[]): Promise<number[] | null> {
