@@ -4,15 +4,16 @@ import { policyHash, policyJson } from '../policy/hash.js';
 import type { Policy } from '../policy/schema.js';
 import type { ActuateReply } from '../redis/calls.js';
 import { CANARY_PATIENCE, type Canary, canaryText, isTried, parseCanary } from '../redis/canary.js';
-import { effective, settled } from '../redis/effective.js';
+import { effective } from '../redis/effective.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
-import type { ParamChange, Params } from '../redis/params.js';
-import { entryValues, type RedisClient, readParamsAnyhow, write } from './actuator.js';
+import type { Params } from '../redis/params.js';
+import { type RedisClient, readParamsAnyhow, write } from './actuator.js';
 import { adopt, keepAdopted, type LoadedPolicy, policyAddress } from './adopt.js';
 import type { AdoptOptions, AdoptOutcome } from './adopt-types.js';
 import { isActive } from './adopted-params.js';
 import { readAdopted } from './adopted-policy.js';
 import { clearCanary, retireCanary } from './canary-end.js';
+import { standing } from './verbs/plan.js';
 
 /** How much of the subjects, and for how long. */
 export interface CanaryWish {
@@ -78,7 +79,7 @@ export async function tryFirst(
 }
 
 /** Why it would have to be adopted at once; null: it can be tried. */
-export function refusesCanary(
+function refusesCanary(
   from: Policy | null,
   to: Policy,
   params: Params,
@@ -95,7 +96,7 @@ export function refusesCanary(
 }
 
 /** Adopts it on the canary's limiter, then says so in the params: services follow within two seconds. */
-export async function beginCanary(
+async function beginCanary(
   redis: RedisClient,
   loaded: LoadedPolicy,
   wish: CanaryWish,
@@ -180,14 +181,14 @@ function writeCanary(
   entry: { reason: string; sentence: string; detail: Record<string, unknown> },
 ): Promise<ActuateReply> {
   const { authority = { kind: 'person' as const }, actor, why } = options;
-  const values = entryValues({ ...params, ...settled(params, effective(params, nowUs / 1000)) });
+  const { values, settled } = standing({ params, nowMs: nowUs / 1000 });
   return write(
     redis,
     address,
     {
       ...{ authority, actor, cause: 'policy', policyHash: params.policyHash },
       expected: { epoch: params.epoch, revision: params.revision },
-      change: { ...settledChange(params, nowUs / 1000), canary: canaryText(canary) },
+      change: { ...settled, canary: canaryText(canary) },
       reason: entry.reason,
       sentence: why === undefined ? entry.sentence : `${entry.sentence} Reason: ${why}`,
       ...{ before: values, after: values },
@@ -195,13 +196,6 @@ function writeCanary(
     },
     options,
   );
-}
-
-/** Where time alone has brought the limiter by now: an open time that has run out must not begin again. */
-function settledChange(params: Params, nowMs: number): ParamChange {
-  const now = effective(params, nowMs);
-  const { state, rate, inFlightMax } = settled(params, now);
-  return now.gliding ? { state, rate, inFlightMax } : { state };
 }
 
 function refusedBy(reply: Extract<ActuateReply, { status: 'refused' }>): AdoptOutcome {

@@ -8,12 +8,13 @@ import {
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { readSources } from '../redis/sources.js';
+import { storedMs } from '../redis/stream-id.js';
 import type { RedisClient } from './actuator.js';
 import { readEntries } from './audit.js';
 import type { EntryValues, StoredEntry } from './entry.js';
 
-export const ENOUGH_HOURS = 24;
-export const ENOUGH_FRESH = 0.99;
+const ENOUGH_HOURS = 24;
+const ENOUGH_FRESH = 0.99;
 /** What adding up tenths of seconds costs. */
 const ROUNDING = 1e-9;
 
@@ -100,11 +101,6 @@ function countNotes(
     last = after;
   }
   return { cuts, trips };
-}
-
-/** When Redis stored it. */
-function storedMs({ id }: StoredEntry): number {
-  return Number.parseInt(id, 10);
 }
 
 /** What is not enough yet; empty: it is. */

@@ -2,7 +2,7 @@
 import type { Trim } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { readExports, tellKept } from '../redis/retention.js';
-import { compareIds } from '../redis/stream-id.js';
+import { compareIds, fieldOf } from '../redis/stream-id.js';
 import { type RedisClient, readParams, writeNote } from './actuator.js';
 import { type Actor, AUDIT_TRIMMED } from './entry.js';
 
@@ -13,7 +13,7 @@ export interface Retention {
   keepMost: number;
 }
 
-export const DEFAULT_RETENTION: Retention = { keep: 10_000, keepMost: 50_000 };
+const DEFAULT_RETENTION: Retention = { keep: 10_000, keepMost: 50_000 };
 
 export interface Retained {
   /** Entries in Redis before. */
@@ -97,9 +97,7 @@ async function findCut(
       const exported = heldBack === null || compareIds(id, heldBack) <= 0;
       if (!exported && seen > mustGo) return cut;
       if (!exported) unexported++;
-      const at = fields.indexOf('hash');
-      const hash = at >= 0 && at % 2 === 0 ? (fields[at + 1] ?? '') : '';
-      cut = { trim: { through: id, hash }, trimmed: seen, unexported };
+      cut = { trim: { through: id, hash: fieldOf(fields, 'hash') }, trimmed: seen, unexported };
     }
     const last = page.at(-1);
     if (last === undefined) break;

@@ -53,7 +53,7 @@ const WORST: readonly CauseKind[] = [
   'recovery',
 ];
 
-export function causeKind({ body }: EpisodeEntry): CauseKind {
+function causeKind({ body }: EpisodeEntry): CauseKind {
   if (body.actor.kind === 'person') return 'person';
   return Object.hasOwn(KINDS, body.reason) ? KINDS[body.reason]! : 'other';
 }

@@ -7,10 +7,10 @@ import type { Episode, EpisodeEntry } from './episode-types.js';
 type Told = Omit<Episode, 'sentence'>;
 
 /**
- * What a person did is told beside the cause, not as its effect: `p99 612 ms; 400 → 118/s; 9 changes; pin to 23/s by
- * ops@db` says that the law went down to 118 and the person to 23.
- *
- * `orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 3,120 refused; back at 394`. */
+ * `orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 3,120 refused; back at 394`. What a person did is told
+ * beside the cause, not as its effect: `p99 612 ms; 400 → 118/s; 9 changes; pin to 23/s by ops@db` says that the law
+ * went down to 118 and the person to 23.
+ */
 export function sentenceOf(episode: Told, entries: readonly EpisodeEntry[]): string {
   if (!episode.moved) return steadySentence(episode, entries);
   return movingSentence(
@@ -43,7 +43,7 @@ function movingSentence(episode: Told, entries: readonly EpisodeEntry[]): string
   return parts.filter((part) => part !== '').join('; ');
 }
 
-/** `02:14–02:31 `, or one time; `clock` says a time as its reader does. */
+/** `02:14–02:31`, or one time; `clock` says a time as its reader does. */
 export function episodeTimes(
   { fromMs, toMs, open }: Pick<Episode, 'fromMs' | 'toMs' | 'open'>,
   clock: (ms: number) => string,

@@ -1,12 +1,14 @@
 /** Episodes of an audit log: entries in any order to what happened, each change in exactly one. Pure. Stage: audit → cli, api. */
 import type { EntryValues } from '../actuate/entry.js';
 import type { HistoryRow } from '../redis/history-rows.js';
+import { compareIds, storedMs } from '../redis/stream-id.js';
 import { actsOf, causeOf } from './episode-cause.js';
 import { costOf } from './episode-cost.js';
 import { farthestOf } from './episode-farthest.js';
 import { sentenceOf } from './episode-sentence.js';
 import type { Episode, EpisodeEntry } from './episode-types.js';
 
+export { storedMs } from '../redis/stream-id.js';
 export type {
   CauseKind,
   Episode,
@@ -53,17 +55,8 @@ export function laneOf({ kind, body }: EpisodeEntry): Lane | null {
   return body.law !== undefined && body.after !== null ? 'would_be' : null;
 }
 
-/** Redis time at which an entry was stored, ms. */
-export function storedMs({ id }: { id: string }): number {
-  return Number.parseInt(id, 10);
-}
-
 export function inStreamOrder(a: { id: string }, b: { id: string }): number {
-  return storedMs(a) - storedMs(b) || sequence(a.id) - sequence(b.id);
-}
-
-function sequence(id: string): number {
-  return Number(id.slice(id.indexOf('-') + 1));
+  return compareIds(a.id, b.id);
 }
 
 /** Whether an entry changes a number or a state; a rule for one subject changes none. */
@@ -77,7 +70,7 @@ export function moves({ kind, body }: EpisodeEntry): boolean {
 }
 
 /** Nothing is steady while a breaker is not closed, however long no entry comes: was it closed before this one? */
-export function wasSettled({ kind, body }: EpisodeEntry): boolean {
+function wasSettled({ kind, body }: EpisodeEntry): boolean {
   return kind === 'note' || body.before === null || body.before.state === 'closed';
 }
 

@@ -1,5 +1,6 @@
 /** The lines of an exported log: segments, entries, gaps and heads; one JSON object each. Stage: audit. */
 import type { GapLine as Gap } from '../actuate/chain-report.js';
+import { fieldOf } from '../redis/stream-id.js';
 
 /** The newest entry of a limiter that an export has. */
 export interface Position {
@@ -151,15 +152,11 @@ function entryOf(text: string, line: Record<string, unknown>): EntryLine | null 
 
 /** Where an entry leaves an export; its hash is empty when the entry has none. */
 export function positionOf({ id, fields }: Pick<EntryLine, 'id' | 'fields'>): Position {
-  const value = (name: string) => {
-    const at = fields.indexOf(name);
-    return at >= 0 && at % 2 === 0 ? (fields[at + 1] ?? '') : '';
-  };
   return {
     id,
-    hash: value('hash'),
-    epoch: Number(value('epoch')) || 0,
-    revision: Number(value('revision')) || 0,
+    hash: fieldOf(fields, 'hash'),
+    epoch: Number(fieldOf(fields, 'epoch')) || 0,
+    revision: Number(fieldOf(fields, 'revision')) || 0,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from '../log.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { tellExported } from '../redis/retention.js';
 import type { RedisClient } from '../redis/run-script.js';
-import { compareIds, idParts } from '../redis/stream-id.js';
+import { compareIds, storedMs } from '../redis/stream-id.js';
 import { type HeadLine, positionOf } from './export-line.js';
 import {
   type Fresh,
@@ -87,7 +87,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     const limiter = address.name;
     const [first] = entries;
     if (first === undefined) return;
-    oldestMs ??= idParts(first[0])[0];
+    oldestMs ??= storedMs({ id: first[0] });
     const items: ExportItem[] = [];
     let position = sink.position(limiter);
     for (const entry of entries) {

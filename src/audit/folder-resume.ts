@@ -2,7 +2,7 @@
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Position, parseLine, positionOf, type SegmentLine } from './export-line.js';
-import { linesOf, listSegments, type Segment } from './segments.js';
+import { headerOf, linesOf, listSegments, type Segment } from './segments.js';
 
 export interface Left {
   /** The newest file; null: there is none. */
@@ -69,14 +69,6 @@ export async function hashesIn(
     }
   }
   return found;
-}
-
-async function headerOf({ path }: Segment): Promise<SegmentLine | null> {
-  for await (const { text, torn } of linesOf(path)) {
-    const line = torn ? null : parseLine(text);
-    return line?.kind === 'segment' ? line : null;
-  }
-  return null;
 }
 
 async function readSegment({ path }: Segment, positions: Map<string, Position>): Promise<Scan> {

@@ -1,7 +1,8 @@
 /** The last revision that stood for ten minutes with its objectives met, and why it qualifies; or why none does. Pure. Stage: audit → cli, api. */
 import type { EntryValues } from '../actuate/entry.js';
 import type { HistoryRow } from '../redis/history-rows.js';
-import { type EpisodeEntry, STEADY_MS, storedMs } from './episodes.js';
+import { storedMs } from '../redis/stream-id.js';
+import { type EpisodeEntry, STEADY_MS } from './episodes.js';
 import { movesNumbers, sameNumbers } from './last-change.js';
 
 const MINUTE_MS = 60_000;

@@ -9,6 +9,8 @@ import { type HeadLine, parseLine } from './export-line.js';
 import { HEADS_FILE, linesOf } from './segments.js';
 import type { Verifier } from './signature.js';
 
+export const NO_HEADS: Heads = { limiters: [], of: () => [] };
+
 /**
  * The newest head of each limiter in a file of them, or in the folder of an export. With keys each must be signed by
  * one of them; without, a file that a person names is believed.

@@ -1,6 +1,7 @@
 /** The last change of the limits, as somebody on call means it: a person's or a policy's own, or the whole move of the autopilot. Pure. Stage: audit → cli, api. */
 import type { EntryValues } from '../actuate/entry.js';
-import { type EpisodeEntry, STEADY_MS, storedMs } from './episodes.js';
+import { storedMs } from '../redis/stream-id.js';
+import { type EpisodeEntry, STEADY_MS } from './episodes.js';
 
 type Numbers = Pick<EntryValues, 'rate' | 'capacity' | 'inFlightMax'>;
 

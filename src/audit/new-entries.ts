@@ -3,7 +3,7 @@ import { GENESIS_HASH } from '../redis/calls.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { isCluster } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/run-script.js';
-import { compareIds } from '../redis/stream-id.js';
+import { compareIds, fieldOf } from '../redis/stream-id.js';
 import { type GapLine, type Position, positionOf } from './export-line.js';
 
 export type StreamEntry = [id: string, fields: string[]];
@@ -21,8 +21,8 @@ const KEYS_AT_ONCE = 50;
 const LOOK_BACK = 500;
 
 /**
- * The entries after `positions`, of as many logs with one command as Redis allows; `full` says that there are more. A
- * Cluster is asked log by log.
+ * The entries after the id that `after` gives for each log, read with one command: on a Cluster of one log alone.
+ * `full`: there are more.
  */
 export async function readFresh(
   redis: RedisClient,
@@ -93,9 +93,4 @@ export async function findGap(
   if (oldest === undefined || page.length >= LOOK_BACK) return told('unlinked', entry);
   if (fieldOf(oldest[1], 'prev') === GENESIS_HASH) return told('anew', oldest);
   return told('trimmed', oldest);
-}
-
-function fieldOf(fields: readonly string[], name: string): string {
-  const at = fields.indexOf(name);
-  return at >= 0 && at % 2 === 0 ? (fields[at + 1] ?? '') : '';
 }

@@ -70,9 +70,14 @@ export async function probePostgres(url: string): Promise<void> {
   }
 }
 
-export function tableError(url: string, fault: string): FlyballError {
+/** What came up on the way, with the address and the mend; what has them already stays. */
+export function asTableError(url: string, error: Error): FlyballError {
+  return error instanceof FlyballError ? error : tableError(url, error.message);
+}
+
+function tableError(url: string, fault: string): FlyballError {
   return new FlyballError(
     'FLYBALL_E_AUDIT_POSTGRES',
-    `audit logs cannot be exported to ${redactUrl(url)}: ${fault}. \`flyball audit migrate --postgres <url>\` makes the table; docs/audit.md says which rights are needed.`,
+    `the table of audit logs at ${redactUrl(url)} cannot be used: ${fault}. \`flyball audit migrate --postgres <url>\` makes the table; docs/audit.md says which rights are needed.`,
   );
 }

@@ -1,6 +1,6 @@
 /** What of an exported line is a column of the table, to be asked for in SQL. Stage: audit → daemon. */
 import { isReadable, readEntry } from '../actuate/entry.js';
-import { idParts } from '../redis/stream-id.js';
+import { storedMs } from '../redis/stream-id.js';
 import { entryText, type HeadLine, type Position, positionOf } from './export-line.js';
 import type { Signer } from './signature.js';
 import type { ExportItem } from './sink.js';
@@ -28,7 +28,7 @@ export function itemRow(item: ExportItem, signer: Signer | null): Row {
   const { limiter, id, fields } = item;
   const entry = readEntry(id, fields);
   const position = positionOf(item);
-  const base = { limiter, position, atMs: idParts(id)[0], line: entryText(limiter, id, fields) };
+  const base = { limiter, position, atMs: storedMs({ id }), line: entryText(limiter, id, fields) };
   // Edited from outside: kept as it is, for whoever verifies.
   if (!isReadable(entry)) {
     return {

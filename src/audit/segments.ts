@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { FlyballError } from '../errors.js';
+import { parseLine, type SegmentLine } from './export-line.js';
 
 export interface Segment {
   n: number;
@@ -66,6 +67,15 @@ export async function* linesOf(path: string): AsyncGenerator<TextLine> {
   if (restBytes > 0) {
     yield { text: Buffer.concat(rest).toString('utf8'), end: end + restBytes, torn: true };
   }
+}
+
+/** The first line of a file; null: it is none of an export, or half of one. */
+export async function headerOf({ path }: Segment): Promise<SegmentLine | null> {
+  for await (const { text, torn } of linesOf(path)) {
+    const line = torn ? null : parseLine(text);
+    return line?.kind === 'segment' ? line : null;
+  }
+  return null;
 }
 
 /** SHA-256 of the content of a file, unpacked, and its length. */

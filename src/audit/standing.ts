@@ -1,6 +1,7 @@
 /** For how long of a time the limits stood at their bounds and the breaker open, and what guards held back, from the changes. Pure. Stage: audit. */
 import type { EntryBody, EntryValues } from '../actuate/entry.js';
-import { type EpisodeEntry, storedMs } from './episodes.js';
+import { storedMs } from '../redis/stream-id.js';
+import type { EpisodeEntry } from './episodes.js';
 
 /** The bounds in force now; those of then are not known. A cap's are null without one. */
 export interface StandingBounds {

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import type { Heads } from '../actuate/chain-report.js';
 import { FlyballError } from '../errors.js';
 import { createLineCheck, type LimiterCheck } from './check-lines.js';
-import { parseLine, type SegmentLine } from './export-line.js';
-import { readHeads } from './heads.js';
+import { parseLine } from './export-line.js';
+import { NO_HEADS, readHeads } from './heads.js';
 import {
   digestOf,
   HEADS_FILE,
+  headerOf,
   linesOf,
   listSegments,
   type Segment,
@@ -33,8 +34,6 @@ export interface ExportReport {
   files: number;
   limiters: LimiterCheck[];
 }
-
-const NO_HEADS: Heads = { limiters: [], of: () => [] };
 
 export async function verifyFolder(
   dir: string,
@@ -121,7 +120,7 @@ async function wrongOrder(
   before: Segment | undefined,
   verifier: Verifier | null,
 ): Promise<string | null> {
-  const header = await firstLine(segment);
+  const header = await headerOf(segment);
   if (header === null) return 'its first line is none of an export';
   if (verifier?.check(header) === 'wrong')
     return 'its first line is not signed by the key that it names';
@@ -141,14 +140,6 @@ async function wrongOrder(
   if (sha256 === prev.sha256) return null;
   const size = bytes === prev.bytes ? '' : ` (it had ${prev.bytes} bytes, and has ${bytes})`;
   return `${before.file}, the file before it, is not as it was when this one was begun${size}: it was edited`;
-}
-
-async function firstLine({ path }: Segment): Promise<SegmentLine | null> {
-  for await (const { text, torn } of linesOf(path)) {
-    const line = torn ? null : parseLine(text);
-    return line?.kind === 'segment' ? line : null;
-  }
-  return null;
 }
 
 function noExport(dir: string, fault: string): FlyballError {

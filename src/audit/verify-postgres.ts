@@ -1,7 +1,7 @@
 /** Proof of a table of exported logs, without Redis: its lines in the order in which they came. Stage: audit → cli. */
 import { createLineCheck } from './check-lines.js';
 import { type EntryLine, type GapLine, type HeadLine, parseLine } from './export-line.js';
-import { connectPostgres, tableError } from './postgres-driver.js';
+import { asTableError, connectPostgres } from './postgres-driver.js';
 import { headRow, itemRow, type Row } from './postgres-row.js';
 import type { ExportReport, ExportVerifyOptions } from './verify-folder.js';
 
@@ -26,7 +26,7 @@ export async function verifyPostgres(
   const check = createLineCheck(options);
   const report: ExportReport = { from: shown, first: 1, files: 0, limiters: [] };
   const client = await connectPostgres(url).catch((error: Error) => {
-    throw tableError(url, error.message);
+    throw asTableError(url, error);
   });
   try {
     let after = '0';
@@ -59,7 +59,7 @@ export async function verifyPostgres(
       after = rows.at(-1)!.place;
     }
   } catch (error) {
-    throw tableError(url, (error as Error).message);
+    throw asTableError(url, error as Error);
   } finally {
     await client.end().catch(() => {});
   }

@@ -1,6 +1,6 @@
 /** Audit entries as CSV (RFC 4180), in which no cell is a formula and no character is obeyed. Pure. Stage: cli. */
 import type { StoredEntry, UnreadableEntry } from '../actuate/audit.js';
-import { storedMs } from '../audit/episodes.js';
+import { storedMs } from '../redis/stream-id.js';
 import { iso } from '../view/entry.js';
 import { clean } from './text.js';
 

@@ -2,10 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { matches } from '../actuate/audit.js';
 import { isReadable, readEntry } from '../actuate/entry.js';
-import { inStreamOrder, storedMs } from '../audit/episodes.js';
+import { inStreamOrder } from '../audit/episodes.js';
+import { inGroups, readFresh } from '../audit/new-entries.js';
 import { describeFault } from '../faults.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
-import { isCluster } from '../redis/read-hashes.js';
+import { storedMs } from '../redis/stream-id.js';
 import { type ListedEntry, readEntriesOf } from '../view/entries.js';
 import { csvHead, csvRow } from './audit-csv.js';
 import { type EntryChoice, type EntryForm, entryJson, entryText } from './audit-entries.js';
@@ -15,7 +16,6 @@ import { findLimiter, listLimiters, type Session } from './session.js';
 import { clean, safeJsonLine } from './text.js';
 
 const READ_EVERY_MS = 500;
-const READ_AT_ONCE = 500;
 /** Limiters that came since are looked for this often. */
 const LIST_EVERY_MS = 5_000;
 /** What stands already, before what comes. */
@@ -122,32 +122,16 @@ async function newEntries(
   { redis }: Session,
   places: Map<string, { address: LimiterAddress; lastId: string }>,
 ): Promise<ListedEntry[]> {
-  const all = [...places.values()].map((place) => ({
-    place,
-    key: limiterKeys(place.address).audit,
-  }));
-  if (all.length === 0) return [];
-  const ask = (part: typeof all) =>
-    redis.xread(
-      'COUNT',
-      READ_AT_ONCE,
-      'STREAMS',
-      ...part.map(({ key }) => key),
-      ...part.map(({ place }) => place.lastId),
-    );
-  // Keys of one call must lie on one slot of a cluster.
-  const replies = isCluster(redis)
-    ? await Promise.all(all.map((one) => ask([one])))
-    : [await ask(all)];
-  const byKey = new Map(all.map(({ key, place }) => [key, place]));
+  const addresses = [...places.values()].map(({ address }) => address);
+  const after = (limiter: string) => places.get(limiter)!.lastId;
+  const groups = inGroups(redis, addresses);
+  const read = await Promise.all(groups.map((group) => readFresh(redis, group, after)));
   const listed: ListedEntry[] = [];
-  for (const [key, rows] of replies.flatMap((reply) => reply ?? [])) {
-    const place = byKey.get(key);
-    if (place === undefined) continue;
-    for (const [id, fields] of rows) {
-      place.lastId = id;
-      listed.push({ limiter: place.address.name, entry: readEntry(id, fields) });
-    }
+  for (const { address, entries } of read.flatMap(({ fresh }) => fresh)) {
+    const limiter = address.name;
+    for (const [id, fields] of entries) listed.push({ limiter, entry: readEntry(id, fields) });
+    const newest = entries.at(-1);
+    if (newest !== undefined) places.set(limiter, { address, lastId: newest[0] });
   }
   return listed.sort((a, b) => inStreamOrder(a.entry, b.entry));
 }

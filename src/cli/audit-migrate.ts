@@ -1,6 +1,6 @@
 /** `flyball audit migrate`: makes the PostgreSQL table to which audit logs are exported. Stage: cli. */
 import { Command } from 'commander';
-import { connectPostgres, migrate, migrationText, tableError } from '../audit/postgres-driver.js';
+import { asTableError, connectPostgres, migrate, migrationText } from '../audit/postgres-driver.js';
 import { redactUrl } from '../log.js';
 import { setting } from './audit-verify.js';
 import type { CliIo } from './output.js';
@@ -30,12 +30,12 @@ async function run(io: CliIo, flags: { postgres?: string; dryRun?: boolean }): P
   }
   const url = setting(io, '--postgres', flags.postgres ?? true, 'FLYBALL_AUDIT_POSTGRES');
   const client = await connectPostgres(url).catch((error: Error) => {
-    throw tableError(url, error.message);
+    throw asTableError(url, error);
   });
   try {
     await migrate(client);
   } catch (error) {
-    throw tableError(url, (error as Error).message);
+    throw asTableError(url, error as Error);
   } finally {
     await client.end().catch(() => {});
   }

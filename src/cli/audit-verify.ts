@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { verifyAudit } from '../actuate/audit.js';
 import type { Heads, VerifyReport } from '../actuate/chain-report.js';
-import { readHeads } from '../audit/heads.js';
+import { NO_HEADS, readHeads } from '../audit/heads.js';
 import { createVerifier, type Verifier } from '../audit/signature.js';
 import { type ExportReport, verifyFolder } from '../audit/verify-folder.js';
 import { verifyPostgres } from '../audit/verify-postgres.js';
@@ -77,9 +77,7 @@ async function verify(io: CliIo, limiter: string | undefined, flags: VerifyFlags
   }
   const verifier = await keysOf(flags.key);
   const heads: Heads =
-    flags.heads === undefined
-      ? { limiters: [], of: () => [] }
-      : await readHeads(flags.heads, verifier);
+    flags.heads === undefined ? NO_HEADS : await readHeads(flags.heads, verifier);
   const own = flags.anchor === undefined ? [] : [{ hash: flags.anchor, name: 'the anchor' }];
   const withOwn = { ...heads, of: (name: string) => [...own, ...heads.of(name)] };
   const given = { limiter, verifier, anchors: withOwn };

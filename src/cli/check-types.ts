@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PolicyFault } from '../errors.js';
+import { shown } from '../policy/load.js';
 import { UsageError } from './output.js';
 
 /** A compiler that hangs is ended. */
@@ -90,9 +91,4 @@ function faultsOf(output: string, folder: string, sources: readonly string[]): P
     const message = `does not type-check (${code}, column ${column}): ${what}`;
     return [{ file: shown(file), field: '', line: Number(line), message }];
   });
-}
-
-function shown(path: string): string {
-  const short = relative(process.cwd(), path);
-  return short.startsWith('..') ? path : short;
 }

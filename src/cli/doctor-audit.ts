@@ -1,5 +1,7 @@
 /** Whether the exporters of audit logs keep up, as they tell it in Redis; for `doctor`. Stage: cli. */
 import { limiterKeys } from '../redis/keys.js';
+import { readExporters } from '../redis/retention.js';
+import { storedMs } from '../redis/stream-id.js';
 import type { Finding } from './doctor-finding.js';
 import { listLimiters, type Session } from './session.js';
 import { clean, span } from './text.js';
@@ -20,23 +22,19 @@ export async function checkExports(session: Session): Promise<Finding[]> {
   const exporters = new Map<string, Behind>();
   for (const address of await listLimiters(session)) {
     const keys = limiterKeys(address);
-    const told = await redis.hgetall(keys.retention);
-    for (const [field, value] of Object.entries(told)) {
-      if (!field.startsWith('@')) continue;
-      const [id = ''] = value.split(' ');
-      if (!/^\d+-\d+$/.test(id)) continue;
-      const behind = exporters.get(field) ?? { limiters: [], oldestMs: nowMs };
-      exporters.set(field, behind);
-      const [next] = await redis.xrange(keys.audit, `(${id}`, '+', 'COUNT', 1);
-      const sinceMs = next === undefined ? nowMs : Number.parseInt(next[0], 10);
+    for (const { name, through } of await readExporters(redis, keys)) {
+      const behind = exporters.get(name) ?? { limiters: [], oldestMs: nowMs };
+      exporters.set(name, behind);
+      const [next] = await redis.xrange(keys.audit, `(${through}`, '+', 'COUNT', 1);
+      const sinceMs = next === undefined ? nowMs : storedMs({ id: next[0] });
       if (nowMs - sinceMs <= BEHIND_MS) continue;
       behind.limiters.push(address.name);
       behind.oldestMs = Math.min(behind.oldestMs, sinceMs);
     }
   }
-  return [...exporters].map(([field, { limiters, oldestMs }]) => {
+  return [...exporters].map(([exporter, { limiters, oldestMs }]) => {
     const check = 'audit export';
-    const name = clean(field.slice(1));
+    const name = clean(exporter);
     if (limiters.length === 0) return { check, status: 'ok', message: `${name} has all entries` };
     return {
       ...{ check, status: 'warn' },

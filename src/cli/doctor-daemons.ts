@@ -5,6 +5,7 @@ import type { LimiterStatus } from '../report/status.js';
 import { apart, CLOCK_MEND, SKEW_WARN_MS } from '../sense/skew.js';
 import { VERSION } from '../version.js';
 import { daemonOf } from '../view/fleet.js';
+import { parseStatus } from '../view/status-facts.js';
 import type { Finding } from './doctor-finding.js';
 import { listLimiters, type Session } from './session.js';
 import { clean, span } from './text.js';
@@ -85,13 +86,8 @@ async function readStatus(
   { redis }: Session,
   address: LimiterAddress,
 ): Promise<Partial<LimiterStatus> | null> {
-  try {
-    const value: unknown = JSON.parse((await redis.get(limiterKeys(address).status)) ?? 'null');
-    return typeof value === 'object' ? (value as Partial<LimiterStatus> | null) : null;
-  } catch {
-    // A service's user may not read it; then the daemon's own word is not known.
-    return null;
-  }
+  // A service's user may not read it; then the daemon's own word is not known.
+  return parseStatus(await redis.get(limiterKeys(address).status).catch(() => null));
 }
 
 /** What the daemon wrote at its last tick, where it is out of the ordinary. */

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { limiterKeys } from '../redis/keys.js';
 import { isCluster, masters } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { percentile } from '../tune/usable.js';
 import { type Finding, redisCli } from './doctor-finding.js';
 import { clean, number } from './text.js';
 
@@ -28,7 +29,7 @@ export async function latency(redis: RedisClient, prefix: string | undefined): P
   const takes = await timesOf(() => redis.eval(TAKE_LIKE, 2, keys.params, keys.bucket));
   const all = pings.map((times, i) => ({ server: servers[i]!, p99: at(times, 0.99) }));
   const worst = all.reduce((a, b) => (b.p99 > a.p99 ? b : a));
-  const ping = pings.flat().sort((a, b) => a - b);
+  const ping = pings.flat();
   const message = `PING p50 ${ms(at(ping, 0.5))}, p99 ${ms(worst.p99)}; a script like a take p50 ${ms(at(takes, 0.5))}, p99 ${ms(at(takes, 0.99))}`;
   const findings: Finding[] = [];
   if (Math.max(worst.p99, at(takes, 0.99)) <= SLOW_MS) {
@@ -57,11 +58,11 @@ async function timesOf(call: () => Promise<unknown>): Promise<number[]> {
     await call();
     times.push(performance.now() - from);
   }
-  return times.sort((a, b) => a - b);
+  return times;
 }
 
-function at(sorted: readonly number[], q: number): number {
-  return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? 0;
+function at(times: readonly number[], q: number): number {
+  return percentile(times, q) ?? 0;
 }
 
 function ms(value: number): string {

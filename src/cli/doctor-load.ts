@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { createLimiter } from '../enforce/limiter.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { percentile } from '../tune/usable.js';
 import type { Finding } from './doctor-finding.js';
 import { number, span } from './text.js';
 
@@ -47,8 +48,7 @@ export async function load(
     await forget(redis, { name, prefix }, startMs);
   }
   const seconds = (performance.now() - began) / 1000;
-  const sorted = times.filter((time) => time !== undefined).sort((a, b) => a - b);
-  const p99 = sorted[Math.ceil(0.99 * sorted.length) - 1] ?? 0;
+  const p99 = percentile(times, 0.99) ?? 0;
   const message = `${number(Math.round(decided / seconds))} decisions/s from one process here, ${AT_ONCE} at once, for ${span(forMs)}; p99 ${number(Number(p99.toPrecision(2)))} ms`;
   if (without === 0) return { check: 'load', status: 'ok', message };
   return {

@@ -1,6 +1,7 @@
 /** An audit entry as lines for a person. Pure. Stage: cli. */
 import type { StoredEntry, UnreadableEntry } from '../actuate/audit.js';
 import type { EntryValues } from '../actuate/entry.js';
+import { storedMs } from '../redis/stream-id.js';
 import type { Colours } from './output.js';
 import { clean, localTime, number } from './text.js';
 
@@ -28,7 +29,7 @@ export function entryLines(
 /** An entry that cannot be read still stands in its place. */
 export function unreadableLine(c: Colours, entry: UnreadableEntry, limiter: string): string {
   const label = entry.revision === null ? '?' : `r${entry.revision}`;
-  const at = localTime(Number.parseInt(entry.id, 10));
+  const at = localTime(storedMs(entry));
   const name = limiter === '' ? '' : `${clean(limiter)}  `;
   const told = `entry ${clean(entry.id)} cannot be read: ${entry.why}; flyball audit verify`;
   return `${c.bold(label.padEnd(7))}${c.dim(at)}  ${name}${c.red('unreadable')}  ${told}`;

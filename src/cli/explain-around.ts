@@ -1,6 +1,7 @@
 /** What lies around a revision, for a person: is it still in force, what did it cost, which episode, how to undo it. Pure. Stage: cli. */
 import type { StoredEntry } from '../actuate/audit.js';
 import { thousands } from '../audit/episode-sentence.js';
+import { sameNumbers } from '../audit/last-change.js';
 import type { AroundView, Neighbour } from '../view/around.js';
 import { timesText } from './audit-episodes.js';
 import type { Colours } from './output.js';
@@ -53,10 +54,7 @@ export function undoOf(entry: StoredEntry, { previous, next }: AroundView): Undo
 
 /** What a rollback puts back; the breaker and the mode it leaves as they are. */
 function movesNumber({ body: { before, after } }: StoredEntry): boolean {
-  if (before === null || after === null) return false;
-  return (['rate', 'capacity', 'inFlightMax'] as const).some(
-    (name) => before[name] !== after[name],
-  );
+  return before !== null && after !== null && !sameNumbers(before, after);
 }
 
 function endOf({ body }: StoredEntry, limiter: string): Undo | null {

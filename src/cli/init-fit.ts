@@ -11,6 +11,7 @@ import type { TelemetryReading } from '../sense/readings.js';
 import { createSourcePool } from '../sense/source-pool.js';
 import { isSourced, type SourcedSignal } from '../sense/sources.js';
 import { createTelemetrySource } from '../sense/telemetry.js';
+import { percentile } from '../tune/usable.js';
 import type { Fit } from './init-size.js';
 import type { FoundDatabase } from './init-surroundings.js';
 
@@ -139,7 +140,7 @@ function fitOf({ telemetry, numbers, connections, reasons }: Seen, passedMs: num
   const reports = telemetry.some((one) => one.reporting > 0);
   const told = offered > 0;
   const pageRate = numbers.get('pageRate') ?? [];
-  const busy = told ? quantile(perSecond, BUSY) : quantile(pageRate, BUSY);
+  const busy = told ? percentile(perSecond, BUSY) : percentile(pageRate, BUSY);
   const missed = new Set([...reasons].map(([name, why]) => `${SHOWN[name]}: ${why}`));
   const answered = [...(told ? ['telemetry'] : []), ...numbers.keys()];
   return {
@@ -147,20 +148,15 @@ function fitOf({ telemetry, numbers, connections, reasons }: Seen, passedMs: num
     requests: told ? offered : Math.round(pageRate.reduce((a, b) => a + b, 0)),
     perSecond: busy !== null && busy > 0 ? busy : null,
     p95Ms:
-      (told ? quantileOfFrames(frames, 0.95) : null) ?? quantile(numbers.get('pageP95') ?? [], 0.5),
+      (told ? quantileOfFrames(frames, 0.95) : null) ??
+      percentile(numbers.get('pageP95') ?? [], 0.5),
     errorRatio: ended > 0 ? sum((one) => one.failed) / ended : null,
     inFlight: reports ? Math.max(...telemetry.map((one) => one.inFlight)) : null,
-    waiting: quantile(numbers.get('waiting') ?? [], 1),
+    waiting: percentile(numbers.get('waiting') ?? [], 1),
     connections,
     from: [...new Set(answered.map((name) => SHOWN[name]!))],
     missing: [...missed],
   };
-}
-
-/** Nearest rank; null of nothing. */
-function quantile(values: readonly number[], q: number): number | null {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? null;
 }
 
 function wordsOf({ reason, detail }: { reason: string; detail?: string }): string {

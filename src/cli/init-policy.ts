@@ -10,7 +10,7 @@ export interface FirstPolicy {
 
 /** In `recommend` mode: what is enforced is what stands in it. */
 export function firstPolicy({ name, sizes, database }: FirstPolicy): string {
-  const { rate, inFlight, p95Ms, errorPercent, waiting } = sizes;
+  const { rate, capacity, inFlight, p95Ms, errorPercent, waiting } = sizes;
   const said = (why: string) => (why === '' ? '' : ` // ${why}`);
   const cap =
     inFlight === null
@@ -32,7 +32,7 @@ export default definePolicy({
     name: '${name}',
     // Totals over all instances of the service. Start with what it surely bears.
     rate: ${rate.value}, // tokens per second, a request takes one; ${rate.why}
-    capacity: ${Math.max(1, tidy(rate.value * 2))}, // most tokens held: how large a burst may be
+    capacity: ${capacity}, // most tokens held: how large a burst may be
     ${cap}
   },
   signals: {

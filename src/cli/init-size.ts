@@ -32,6 +32,8 @@ export interface Sized {
 
 export interface Sizes {
   rate: Sized;
+  /** Two seconds' worth: how large a burst may be. */
+  capacity: number;
   /** null: no cap. */
   inFlight: Sized | null;
   p95Ms: Sized;
@@ -49,7 +51,8 @@ const UNMEASURED = { rate: 100, p95Ms: 250, errorPercent: 1, waiting: 5 };
 export function sizesOf(fit: Fit | null, given: Given): Sizes {
   const rate =
     given.rate === undefined ? measuredRate(fit) : { value: given.rate, why: 'as given' };
-  return { rate, inFlight: capOf(fit, given), ...objectives(fit) };
+  const capacity = Math.max(1, Number((rate.value * 2).toPrecision(3)));
+  return { rate, capacity, inFlight: capOf(fit, given), ...objectives(fit) };
 }
 
 function measuredRate(fit: Fit | null): Sized {

@@ -77,10 +77,7 @@ async function init(io: CliIo, given: string | undefined, flags: InitFlags): Pro
   const file = fileOf(flags.dir, chosen.name);
   const paste = pasteFor({
     ...{ name: chosen.name, framework: chosen.framework, modules: around.modules },
-    ...{
-      rate: sizes.rate.value,
-      capacity: Math.max(1, Number((sizes.rate.value * 2).toPrecision(3))),
-    },
+    ...{ rate: sizes.rate.value, capacity: sizes.capacity },
     inFlightMax: sizes.inFlight?.value ?? null,
   });
   const next = nextSteps({ ...{ file, chosen, redis }, dir: flags.dir, packages: around.packages });

@@ -22,7 +22,7 @@ export function planText(c: Colours, view: PlanView): string {
   return [...blocks, ...warnings, sumText(view)].join('\n');
 }
 
-export function sumText({ counts }: PlanView): string {
+function sumText({ counts }: PlanView): string {
   const { create, change, mend, unchanged, orphan, refuse } = counts;
   const parts = [
     [create, 'to create'],
@@ -104,7 +104,7 @@ function numberText(name: 'rate' | 'capacity' | 'inFlightMax', value: number): s
 }
 
 /** `law`, `ada@host (unverified), until 13:02:11`, `window night`. */
-export function ownerText({ owner, by, untilMs }: Owned): string {
+function ownerText({ owner, by, untilMs }: Owned): string {
   const until = untilMs === null ? '' : `, until ${clockTime(untilMs)}`;
   if (owner === 'person') return `${clean(by ?? 'a person')}${until}`;
   if (owner === 'window') return `window ${clean(by ?? '')}${until}`;

@@ -10,7 +10,7 @@ import { type RollbackWish, rollbackTarget } from '../view/rollback-target.js';
 import { clean } from '../view/text.js';
 import { type ChangeFlags, changing, holding, holdOf, runChange } from './change.js';
 import { runChangeAll } from './change-all.js';
-import { parseRevision, parseSince, parseWhole } from './options.js';
+import { parseRevision, parseSince, parseWhole, policyDeadlineMs } from './options.js';
 import { type CliIo, UsageError } from './output.js';
 
 interface RollbackFlags extends ChangeFlags {
@@ -69,7 +69,7 @@ export function register(program: Command, io: CliIo): void {
       if (!isMany(limiter, wish, flags)) return runChange(io, limiter!, flags, plannerFor);
       const { policy } = flags;
       const select = (session: Session, limiters: LimiterAddress[]) =>
-        ofPolicy(session, limiters, policy!);
+        ofPolicy(io, session, limiters, policy!);
       await runChangeAll(io, flags, {
         plannerFor,
         ...(policy === undefined ? {} : { select }),
@@ -124,13 +124,14 @@ const HASH = /^[0-9a-f]{6,64}$/;
 
 /** Those that the file names; or whose adopted policy has this hash, of which the first six digits are enough. */
 async function ofPolicy(
+  io: CliIo,
   session: Session,
   limiters: LimiterAddress[],
   policy: string,
 ): Promise<LimiterAddress[]> {
   const chosen = HASH.test(policy)
     ? await withHash(session, limiters, policy)
-    : await inFile(limiters, policy);
+    : await inFile(io, limiters, policy);
   if (chosen.length > 0) return chosen;
   throw new FlyballError(
     'FLYBALL_E_CLI_UNKNOWN_LIMITER',
@@ -149,8 +150,8 @@ async function withHash(session: Session, limiters: LimiterAddress[], hash: stri
   return limiters.filter((_, i) => hashes[i]!.startsWith(hash));
 }
 
-async function inFile(limiters: LimiterAddress[], file: string) {
-  const { loaded, faults } = await loadPolicies([file], { deadlineMs: 10_000 });
+async function inFile({ env }: CliIo, limiters: LimiterAddress[], file: string) {
+  const { loaded, faults } = await loadPolicies([file], { deadlineMs: policyDeadlineMs(env) });
   if (faults.length > 0) {
     throw new UsageError(
       `${clean(file)} does not load, so its limiters are not known.`,

@@ -178,7 +178,8 @@ function lineOf(source: string, { field, message }: PolicyFault): { line?: numbe
   return found === undefined ? {} : { line: found };
 }
 
-function shown(path: string): string {
+/** As a person names it: from where they stand. */
+export function shown(path: string): string {
   const short = relative(process.cwd(), path);
   return short.startsWith('..') ? path : short;
 }

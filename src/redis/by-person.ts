@@ -1,5 +1,5 @@
 /** What a person set in place of the policy's own, as the params carry it: mode, numbers, the policy itself. Stage: actuate, cli. */
-import type { Mode } from './params.js';
+import { MODES, type Mode } from './params.js';
 
 /** Stands for as long as the policy's own value is `over`. */
 export interface Personal<T> {
@@ -20,9 +20,8 @@ export interface ByPerson {
 }
 
 export const PERSONAL_NUMBERS = ['rate', 'capacity', 'inFlightMax'] as const;
-const MODES: readonly unknown[] = ['off', 'shadow', 'recommend', 'auto'] satisfies Mode[];
 /** A name longer than this is cut: params are no place for prose. */
-const LONGEST_NAME = 200;
+export const LONGEST_NAME = 200;
 
 /** Empty: nothing. */
 export function byPersonText(said: ByPerson): string {
@@ -49,7 +48,7 @@ export function parseByPerson(text: string): ByPerson {
   const said: ByPerson = {};
   const policy = personal(value.policy, (v): v is string => typeof v === 'string');
   if (policy !== null) said.policy = policy;
-  const mode = personal(value.mode, (v): v is Mode => MODES.includes(v));
+  const mode = personal(value.mode, (v): v is Mode => MODES.includes(v as Mode));
   if (mode !== null) said.mode = mode;
   for (const field of PERSONAL_NUMBERS) {
     const number = personal(

@@ -4,7 +4,9 @@ import type { Algorithm } from './algorithms.js';
 
 export const PARAMS_VERSION = 1;
 
-export type Mode = 'off' | 'shadow' | 'recommend' | 'auto';
+/** From the least trust to the most. */
+export const MODES = ['off', 'shadow', 'recommend', 'auto'] as const;
+export type Mode = (typeof MODES)[number];
 export type LimiterState = 'closed' | 'open' | 'half-open' | 'recovering';
 /** What a service does when Redis does not answer in time. */
 export type OnRedisError = 'open' | 'closed' | 'local';
@@ -205,7 +207,7 @@ const NOT_BELOW_ZERO: readonly string[] = [
   ...['safeRate', 'safeInFlight', 'lostAfterMs', 'lostOverMs'],
 ];
 const WORDS: Partial<Record<ParamField, readonly string[]>> = {
-  mode: ['off', 'shadow', 'recommend', 'auto'] satisfies Mode[],
+  mode: MODES,
   state: ['closed', 'open', 'half-open', 'recovering'] satisfies LimiterState[],
 };
 

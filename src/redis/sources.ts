@@ -2,10 +2,11 @@
 import type { LimiterKeys } from './keys.js';
 import { type RedisClient, runScript } from './run-script.js';
 import { sourceScript } from './scripts.gen.js';
+import { fieldOf, storedMs } from './stream-id.js';
 
-export const SOURCES_KEPT = 20;
+const SOURCES_KEPT = 20;
 /** A policy that is no longer among them is kept for `explain` this long, as the roll-ups are. */
-export const FELL_OUT_MS = 8 * 86_400_000;
+const FELL_OUT_MS = 8 * 86_400_000;
 /** A longer text is not kept: the policy's plain data are, anyway. */
 const LONGEST_TEXT = 65_536;
 
@@ -55,14 +56,13 @@ export async function readSources(redis: RedisClient, keys: LimiterKeys): Promis
 }
 
 function readSource(id: string, fields: readonly string[]): PolicySource | null {
-  const field = (name: string) => fields[fields.indexOf(name) + 1];
-  const hash = field('hash');
+  const hash = fieldOf(fields, 'hash');
   try {
-    const meta = JSON.parse(field('meta') ?? 'null') as Partial<SourceMeta> | null;
-    if (hash === undefined || typeof meta?.by !== 'string') return null;
+    const meta = JSON.parse(fieldOf(fields, 'meta')) as Partial<SourceMeta> | null;
+    if (hash === '' || typeof meta?.by !== 'string') return null;
     const { by, kind, file = '', epoch = 0, revision = 0, text = null } = meta;
     const from = { kind: kind === 'person' ? ('person' as const) : ('autopilot' as const) };
-    return { hash, atMs: Number.parseInt(id, 10), by, ...from, file, epoch, revision, text };
+    return { hash, atMs: storedMs({ id }), by, ...from, file, epoch, revision, text };
   } catch {
     return null;
   }

@@ -1,4 +1,4 @@
-/** Ids of stream entries, `<ms>-<n>`: in order, and their time. Stage: actuate, audit. */
+/** Entries of streams: their ids, `<ms>-<n>`, in order, and their time; one field of one. Pure. Stage: actuate, audit. */
 
 /** Negative: `a` was stored before `b`. */
 export function compareIds(a: string, b: string): number {
@@ -14,7 +14,18 @@ export function endBefore(id: string): string {
 }
 
 /** Redis's time in ms, and the place within it. */
-export function idParts(id: string): [ms: number, n: number] {
+function idParts(id: string): [ms: number, n: number] {
   const [ms = '0', n = '0'] = id.split('-');
   return [Number(ms), Number(n)];
+}
+
+/** Redis's time at which an entry was stored, ms. */
+export function storedMs({ id }: { id: string }): number {
+  return idParts(id)[0];
+}
+
+/** A field of an entry, whose names and values stand in turn; empty: it has none of that name. */
+export function fieldOf(fields: readonly string[], name: string): string {
+  const at = fields.indexOf(name);
+  return at >= 0 && at % 2 === 0 ? (fields[at + 1] ?? '') : '';
 }

@@ -1,4 +1,5 @@
 /** What holds for a while, as the params carry it: windows of the policy's schedule, and a person's bounds. Stage: daemon → cli. */
+import { LONGEST_NAME } from './by-person.js';
 
 /** From when until when, Redis ms. */
 export interface Span {
@@ -23,9 +24,6 @@ export interface Windows {
 
 /** Who holds a limiter that its schedule froze: the policy ends that by itself. */
 export const SCHEDULE = 'the schedule';
-
-/** A name longer than this is cut: params are no place for prose. */
-const LONGEST_NAME = 200;
 
 export function windowsText(windows: Windows): string {
   const { profile, freeze, bounds } = windows;

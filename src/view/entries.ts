@@ -5,9 +5,9 @@ import {
   type StoredEntry,
   type UnreadableEntry,
 } from '../actuate/audit.js';
-import { storedMs } from '../audit/episodes.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { storedMs } from '../redis/stream-id.js';
 import { newestFirst } from './newest-first.js';
 
 /** All but the place in one log: `before` is what the page before gave as `next`. */

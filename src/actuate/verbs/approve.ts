@@ -7,6 +7,7 @@ import {
   parseByPerson,
 } from '../../redis/by-person.js';
 import type { LimiterAddress } from '../../redis/keys.js';
+import { storedMs } from '../../redis/stream-id.js';
 import { parseWindows } from '../../redis/windows.js';
 import type { RedisClient } from '../actuator.js';
 import { readEntries } from '../audit.js';
@@ -53,7 +54,10 @@ export function approve(note: StoredEntry | null, revision?: number): Planner {
         `${limiter} is held by ${params.heldBy}: \`flyball ${pinned ? 'release' : 'thaw'} ${limiter}\` first.`,
       );
     }
-    if (before.state !== 'closed') throw refused(`the breaker of ${limiter} is ${before.state}.`);
+    if (before.state !== 'closed')
+      throw refused(
+        `the breaker of ${limiter} is ${before.state}. Approve once it is closed: flyball status ${limiter}.`,
+      );
     const after: EntryValues = {
       ...before,
       rate: clamp(wanted.rate, params.minRate, params.maxRate),
@@ -116,13 +120,12 @@ function staleness(
     return `you named revision ${revision}, and it was made at revision ${note.revision}`;
   }
   if (policyHash !== params.policyHash) return 'another policy has been adopted since';
-  const same = { ...params, state: params.state };
-  const told = before === null ? '' : moved(before, same);
+  const told = before === null ? '' : moved(before, params);
   if (note.epoch !== params.epoch || told !== '') {
     return `what is in force has moved since${told ? ` (${told})` : ''}`;
   }
   if (wanted.state !== 'closed') return `the law would have the breaker ${wanted.state} by now`;
-  const ageMs = nowMs - Number.parseInt(note.id, 10);
+  const ageMs = nowMs - storedMs(note);
   if (params.validUntil <= nowMs && ageMs > STALE_MS) {
     return `it is ${Math.round(ageMs / 60_000)} min old, and no daemon is alive to renew it`;
   }

@@ -98,7 +98,7 @@ function planOf(
 }
 
 /** `rate 20 … 400 → 50 … 600/s, in-flight cap 2 … 64 → 2 … 32`; empty when none moves. */
-export function boundsMoved(before: BoundsTold, after: BoundsTold): string {
+function boundsMoved(before: BoundsTold, after: BoundsTold): string {
   const range = (of: { min: number; max: number } | null) =>
     of === null ? 'none' : `${short(of.min)} … ${short(of.max)}`;
   const line = (

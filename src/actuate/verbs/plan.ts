@@ -92,7 +92,7 @@ export interface Standing {
 }
 
 /** Where the limiter stands, before a verb changes it. */
-export function standing({ params, nowMs }: Facts): Standing {
+export function standing({ params, nowMs }: Pick<Facts, 'params' | 'nowMs'>): Standing {
   const now = effective(params, nowMs);
   const { mode, capacity } = params;
   const values: EntryValues = { mode, capacity, ...settled(params, now) };
@@ -109,8 +109,10 @@ export function standing({ params, nowMs }: Facts): Standing {
   };
 }
 
+type Numbers = Pick<EntryValues, 'rate' | 'capacity' | 'inFlightMax'>;
+
 /** `rate 64 → 80/s, capacity 128 → 160`; empty when no number changes. */
-export function moved(before: EntryValues, after: EntryValues): string {
+export function moved(before: Numbers, after: Numbers): string {
   const parts: string[] = [];
   if (before.rate !== after.rate) parts.push(`rate ${short(before.rate)} → ${short(after.rate)}/s`);
   if (before.capacity !== after.capacity)

@@ -1,14 +1,16 @@
 /** Promote: a limiter goes up the ladder of trust (shadow, recommend, auto) on evidence, or down without. Pure. Stage: actuate. */
 import { FlyballError } from '../../errors.js';
 import type { Policy } from '../../policy/schema.js';
-import { type ByPerson, byPersonText, parseByPerson } from '../../redis/by-person.js';
-import type { Mode } from '../../redis/params.js';
+import {
+  type ByPerson,
+  byPersonText,
+  PERSONAL_NUMBERS,
+  parseByPerson,
+} from '../../redis/by-person.js';
+import { MODES, type Mode } from '../../redis/params.js';
 import { type Evidence, evidenceText, lacking } from '../evidence.js';
 import { restingNumbers } from '../person-policy.js';
 import { type Facts, moved, type Planner, standing } from './plan.js';
-
-/** From the least trust to the most. */
-export const LADDER = ['off', 'shadow', 'recommend', 'auto'] as const satisfies readonly Mode[];
 
 export interface PromoteWish {
   /** `file`: what the policy says comes back. */
@@ -27,14 +29,13 @@ export function promote(wish: PromoteWish): Planner {
     if (to === params.mode)
       return { kind: 'nothing', sentence: `${limiter} is in mode ${to} already.` };
     if (to === 'auto') needsLaw(policy, limiter);
-    const up = LADDER.indexOf(to) > LADDER.indexOf(params.mode);
+    const up = MODES.indexOf(to) > MODES.indexOf(params.mode);
     if (up && wish.to !== 'file' && !wish.anyway) needsEvidence(wish.evidence, limiter, to);
     const { values: before, settled, pinned, frozen } = standing(facts);
-    const said: ByPerson = { ...parseByPerson(params.byPerson) };
+    const said: ByPerson = parseByPerson(params.byPerson);
     delete said.mode;
     if (to !== policy.mode) said.mode = { is: to, over: policy.mode, by: actor };
-    if (to === 'auto')
-      for (const field of ['rate', 'capacity', 'inFlightMax'] as const) delete said[field];
+    if (to === 'auto') for (const field of PERSONAL_NUMBERS) delete said[field];
     const byPerson = byPersonText(said);
     // The law goes on from what is in force; without it the policy's own numbers hold.
     const keeps = to === 'auto' || params.mode !== 'auto' || pinned || frozen;
@@ -85,7 +86,7 @@ function needsLaw({ control, bounds }: Policy, limiter: string): void {
   ];
   if (lacks.length === 0) return;
   throw refused(
-    `nothing would move ${limiter} in mode auto: its policy has no ${lacks.join(' and no ')}.`,
+    `nothing would move ${limiter} in mode auto: its policy has no ${lacks.join(' and no ')}. Write that into its file, then \`flyball apply\`.`,
   );
 }
 

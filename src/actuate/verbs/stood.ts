@@ -54,8 +54,7 @@ export function movesSince(then: Stood | null, params: Params | null, nowMs: num
   say('rollout', then.rollout || 'all', now.rollout || 'all');
   say('set by a person', JSON.stringify(then.byPerson), JSON.stringify(now.byPerson));
   if (then.numbers !== null && now.numbers !== null) {
-    const values = { mode: now.mode, state: params.state };
-    const numbers = moved({ ...values, ...then.numbers }, { ...values, ...now.numbers });
+    const numbers = moved(then.numbers, now.numbers);
     if (numbers !== '') told.push(numbers);
   }
   return told;
