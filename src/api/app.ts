@@ -3,12 +3,12 @@ import type { Hono } from 'hono';
 import type { Metrics } from '../report/metrics.js';
 import { inertLine } from '../unsafe.js';
 import { createClientLimit } from './client-limit.js';
-import { createGate, type Gate } from './gate.js';
+import { createGate } from './gate.js';
 import type { HostRule } from './hosts.js';
 import { ApiError, problemAnswer } from './problem.js';
-import type { ApiDeps, Replied, Route } from './route.js';
+import type { ApiDeps, Replied } from './route.js';
 import { routes } from './routes.js';
-import { streamAnswer, streamRoute } from './stream.js';
+import { streamRoute } from './stream.js';
 
 export const BASE = '/api/v1';
 
@@ -45,9 +45,8 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
     app.on(route.method.toUpperCase(), path, async (c) => {
       c.set('route' as never, `${route.method} ${route.path}` as never);
       try {
-        const call = await gate.pass(c, route);
-        if (route === streamRoute) return await streamAnswer(call);
-        return jsonAnswer(await route.handle(call));
+        const result = await route.handle(await gate.pass(c, route));
+        return result instanceof Response ? result : jsonAnswer(result);
       } catch (error) {
         return failed(error);
       }
@@ -79,8 +78,6 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
   }
 }
 
-export type { Gate };
-
 function jsonAnswer(result: object | Replied<object>): Response {
   const { answer, headers } =
     'answer' in result && 'headers' in result
@@ -90,5 +87,3 @@ function jsonAnswer(result: object | Replied<object>): Response {
     headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
   });
 }
-
-export type { Route };

@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { inertLine } from '../unsafe.js';
 import type { SnapshotEvent, StreamEvent } from './types.js';
 
-/** Who is told. `send` takes an event's text; `size`: of the whole picture, which may be large. */
+/** Who is told. */
 export interface Watcher {
-  send(text: string, whole: boolean): void;
+  /** `whole`: a picture, or what was missed, which may be large. The bytes are shared by all who are told. */
+  send(bytes: Uint8Array, whole: boolean): void;
   end(): void;
 }
 
@@ -24,44 +25,46 @@ export interface Channel {
 
 /** Kept for who comes back: some minutes of a quiet fleet, some seconds of a busy one. */
 const KEPT_EVENTS = 256;
-const KEPT_CHARACTERS = 4_000_000;
+const KEPT_BYTES = 4_000_000;
 
 export function createChannel(picture: () => SnapshotEvent): Channel {
   /** Ids of another start, or of before a rest, are not known. */
   const start = randomBytes(6).toString('base64url');
   const clients = new Set<Watcher>();
   const waiting = new Set<Watcher>();
-  const kept: { n: number; text: string }[] = [];
-  let characters = 0;
+  const kept: { n: number; bytes: Uint8Array }[] = [];
+  let keptBytes = 0;
+  const encoder = new TextEncoder();
   let n = 0;
   let looked = false;
 
-  function textOf(event: string, data: object): string {
-    return `id: ${start}-${n}\nevent: ${event}\ndata: ${inertLine(JSON.stringify(data))}\n\n`;
+  function bytesOf(event: string, data: object): Uint8Array {
+    const text = inertLine(JSON.stringify(data));
+    return encoder.encode(`id: ${start}-${n}\nevent: ${event}\ndata: ${text}\n\n`);
   }
 
-  function missed(lastId: string | undefined): string[] | null {
+  function missed(lastId: string | undefined): Uint8Array[] | null {
     const match = /^([\w-]{8})-(\d{1,15})$/.exec(lastId ?? '');
     if (match === null || match[1] !== start) return null;
     const seen = Number(match[2]);
     if (seen > n || (seen < n && (kept[0]?.n ?? n + 1) > seen + 1)) return null;
-    return kept.filter((one) => one.n > seen).map(({ text }) => text);
+    return kept.filter((one) => one.n > seen).map(({ bytes }) => bytes);
   }
 
-  const show = (client: Watcher) => client.send(textOf('snapshot', picture()), true);
+  const snapshot = () => bytesOf('snapshot', picture());
 
   return {
     get clients() {
       return clients.size + waiting.size;
     },
     join(lastId, client) {
-      const texts = missed(lastId);
-      if (texts !== null) {
+      const events = missed(lastId);
+      if (events !== null) {
         clients.add(client);
-        for (const text of texts) client.send(text, true);
+        for (const bytes of events) client.send(bytes, true);
       } else if (looked) {
         clients.add(client);
-        show(client);
+        client.send(snapshot(), true);
       } else waiting.add(client);
       return () => {
         clients.delete(client);
@@ -70,19 +73,21 @@ export function createChannel(picture: () => SnapshotEvent): Channel {
     },
     tell(event, data) {
       n += 1;
-      const text = textOf(event, data);
-      kept.push({ n, text });
-      characters += text.length;
-      while (kept.length > KEPT_EVENTS || (characters > KEPT_CHARACTERS && kept.length > 1)) {
-        characters -= kept.shift()!.text.length;
+      const bytes = bytesOf(event, data);
+      kept.push({ n, bytes });
+      keptBytes += bytes.byteLength;
+      while (kept.length > KEPT_EVENTS || (keptBytes > KEPT_BYTES && kept.length > 1)) {
+        keptBytes -= kept.shift()!.bytes.byteLength;
       }
-      for (const client of [...clients]) client.send(text, false);
+      for (const client of [...clients]) client.send(bytes, false);
     },
     ready() {
       looked = true;
+      if (waiting.size === 0) return;
+      const bytes = snapshot();
       for (const client of waiting) {
         clients.add(client);
-        show(client);
+        client.send(bytes, true);
       }
       waiting.clear();
     },

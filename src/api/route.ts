@@ -62,7 +62,8 @@ export interface RouteSpec<Query extends z.ZodType, Body extends z.ZodType, Answ
   answer: z.ZodType<Answer>;
   /** Statuses beside 200 that come of what the route does. */
   faults?: readonly number[];
-  handle(call: Call<z.output<Query>, z.output<Body>>): Promise<Answer | Replied<Answer>>;
+  /** A `Response` is sent as it is. */
+  handle(call: Call<z.output<Query>, z.output<Body>>): Promise<Answer | Replied<Answer> | Response>;
 }
 
 /** An answer with headers. */
@@ -83,10 +84,4 @@ export function route<Query extends z.ZodType, Body extends z.ZodType, Answer ex
 /** The limiter that the path names. */
 export function limiterOf(call: Call<unknown, unknown>): Promise<LimiterAddress> {
   return findLimiter(call.session, call.path.limiter ?? '');
-}
-
-/** Redis's time, ms. */
-export async function redisNowMs({ redis }: Session): Promise<number> {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }

@@ -9,6 +9,11 @@ const HEARTBEAT_MS = 10_000;
 /** Unread bytes of a client, beside the picture it began with; past it the next event ends it. */
 const MOST_UNREAD = 4_000_000;
 
+const encoder = new TextEncoder();
+// Reconnects are left to the browser's own pace, a little faster than its default.
+const RETRY = encoder.encode('retry: 2000\n\n');
+const ALIVE = encoder.encode(': alive\n\n');
+
 const query = z.strictObject({ limiter: z.string().optional() });
 
 export const streamRoute = route({
@@ -21,12 +26,11 @@ export const streamRoute = route({
   query,
   answer: z.object({}),
   faults: [404, 503],
-  handle: () => Promise.reject(new Error('streams')),
+  handle: streamAnswer,
 });
 
-/** The answer to a request that passed the gate. */
-export async function streamAnswer(call: Call<unknown, unknown>): Promise<Response> {
-  const { limiter } = call.query as z.output<typeof query>;
+async function streamAnswer(call: Call<z.output<typeof query>, unknown>): Promise<Response> {
+  const { limiter } = call.query;
   const address = limiter === undefined ? null : await findLimiter(call.session, limiter);
   const body = eventStream(call, address);
   return new Response(body, {
@@ -39,7 +43,6 @@ export async function streamAnswer(call: Call<unknown, unknown>): Promise<Respon
 }
 
 function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | null): ReadableStream {
-  const encoder = new TextEncoder();
   let leave: (() => void) | null = null;
   let heartbeat: NodeJS.Timeout | null = null;
   /** Of pictures and of what was missed: they may be longer than what a slow reader may leave unread. */
@@ -59,9 +62,8 @@ function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | nul
           stop();
           call.hangUp();
         };
-        const send = (text: string, whole: boolean) => {
+        const send = (bytes: Uint8Array, whole: boolean) => {
           if (over) return;
-          const bytes = encoder.encode(text);
           const unread = -(controller.desiredSize ?? 0);
           if (whole) allowed = Math.max(allowed, unread + bytes.byteLength + MOST_UNREAD);
           else if (unread > allowed) return cut();
@@ -73,12 +75,11 @@ function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | nul
           stop();
           controller.close();
         };
-        // Reconnects are left to the browser's own pace, a little faster than its default.
-        send('retry: 2000\n\n', false);
+        send(RETRY, false);
         leave = call.deps.watch.join(address, call.header('last-event-id'), { send, end });
         if (leave === null) throw tooMany();
         heartbeat = setInterval(() => {
-          if (call.stillMay()) send(': alive\n\n', false);
+          if (call.stillMay()) send(ALIVE, false);
           else cut();
         }, call.deps.heartbeatMs ?? HEARTBEAT_MS);
         heartbeat.unref();

@@ -46,15 +46,19 @@ export function createTokenStore(options: {
   const local = places.local === null ? null : localToken(places.local, log);
   let mark = fileMark(places.file);
   let toldMark: string | null = null;
-  let known = [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];
+  let known = all();
   let lookedMs = clock.monotonicMs();
+
+  function all(): TokenRecord[] {
+    return [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];
+  }
 
   function look(): void {
     lookedMs = clock.monotonicMs();
     const now = fileMark(places.file);
     if (now === mark) return;
     try {
-      known = [...(readTokens(places.file) ?? []), ...(local === null ? [] : [local])];
+      known = all();
       log.info({ event: 'tokens', tokens: known.length }, `${known.length} token(s) count.`);
       mark = now;
       toldMark = null;

@@ -63,7 +63,8 @@ export function createWatch(options: WatchOptions): Watch {
   let closed = false;
   let looks = 0;
   let next = 0;
-  let idleSinceMs: number | null = null;
+  /** Of channels that nobody hears, by name: since when. */
+  const idleSinceMs = new Map<string, number>();
   let last: TickEvent = { atMs: 0, everyMs, redisAway: null };
 
   const clients = () => [...channels.values()].reduce((sum, one) => sum + one.clients, 0);
@@ -103,10 +104,11 @@ export function createWatch(options: WatchOptions): Watch {
     const all = [...watched.values()];
     const focused = all.filter(({ address }) => (channels.get(address.name)?.clients ?? 0) > 0);
     if ((channels.get('')?.clients ?? 0) === 0) return focused;
+    // A picture is of all; one that cannot be read costs no more than itself.
     const unread = all.filter(({ view }) => view === null);
-    const turn = unread.length > 0 ? all : all.slice(next, next + MOST_AT_ONCE);
+    const turn = all.slice(next, next + MOST_AT_ONCE);
     next = next + MOST_AT_ONCE >= all.length ? 0 : next + MOST_AT_ONCE;
-    return [...new Set([...turn, ...focused])];
+    return [...new Set([...turn, ...unread, ...focused])];
   }
 
   async function look(): Promise<void> {
@@ -177,10 +179,8 @@ export function createWatch(options: WatchOptions): Watch {
   }
 
   async function turn(): Promise<void> {
-    if (clients() === 0) {
-      idleSinceMs ??= clock.monotonicMs();
-      if (clock.monotonicMs() - idleSinceMs >= LINGER_MS) return rest();
-    } else idleSinceMs = null;
+    leaveIdle();
+    if (channels.size === 0) return rest();
     try {
       await look();
     } catch (error) {
@@ -192,12 +192,23 @@ export function createWatch(options: WatchOptions): Watch {
     if (!closed) timer = setTimeout(() => void turn(), everyMs);
   }
 
+  function leaveIdle(): void {
+    const nowMs = clock.monotonicMs();
+    for (const [name, channel] of channels) {
+      const sinceMs = channel.clients > 0 ? null : (idleSinceMs.get(name) ?? nowMs);
+      if (sinceMs === null) idleSinceMs.delete(name);
+      else if (nowMs - sinceMs < LINGER_MS) idleSinceMs.set(name, sinceMs);
+      else {
+        channels.delete(name);
+        idleSinceMs.delete(name);
+      }
+    }
+  }
+
   /** Forgets all: what is not looked at any more is not known. */
   function rest(): void {
     timer = null;
-    idleSinceMs = null;
-    channels.clear();
-    for (const one of watched.values()) one.mark = '';
+    for (const [name, { address }] of watched) watched.set(name, fresh(address));
     looks = 0;
   }
 

@@ -1,7 +1,7 @@
 /** `flyball audit`: what happened, as episodes; the entries behind them, as text, JSON or CSV, or as they come. Stage: cli. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LimiterAddress } from '../redis/keys.js';
-import { redisNowMs } from '../view/episodes.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import { type EntryChoice, showEntries } from './audit-entries.js';
 import { type EpisodeRef, showEpisode, showEpisodes } from './audit-episodes.js';
 import { follow } from './audit-follow.js';

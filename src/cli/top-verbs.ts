@@ -1,5 +1,4 @@
 /** A verb of the live table: what it still has to ask, its preview, the question, and what came of it in a line. Stage: cli. */
-import { findRevision } from '../actuate/audit.js';
 import { applyVerb } from '../actuate/verbs/apply.js';
 import { reset, trip } from '../actuate/verbs/breaker.js';
 import { freeze, thaw } from '../actuate/verbs/freeze.js';
@@ -7,6 +6,7 @@ import { pin, release } from '../actuate/verbs/pin.js';
 import { DEFAULT_HOLD_MS, type Planner } from '../actuate/verbs/plan.js';
 import { rollback } from '../actuate/verbs/rollback.js';
 import type { LimiterAddress } from '../redis/keys.js';
+import { rollbackTarget } from '../view/rollback-target.js';
 import type { StatusView } from '../view/status.js';
 import { actorName } from './change.js';
 import type { Colours } from './output.js';
@@ -88,12 +88,8 @@ async function plannerOf(
       if (!(Number.isInteger(revision) && revision >= 1)) {
         return `${JSON.stringify(text)} is no revision: flyball audit ${view.limiter} shows them.`;
       }
-      const entry = await findRevision(session.redis, address, revision);
-      if (entry?.body.after == null) {
-        return `No entry of revision ${revision} is kept: flyball audit ${view.limiter} shows them.`;
-      }
-      const { epoch, body } = entry;
-      return rollback({ epoch, revision, after: body.after! }, DEFAULT_HOLD_MS);
+      const target = await rollbackTarget(session.redis, address, { to: 'revision', revision });
+      return rollback(target, DEFAULT_HOLD_MS);
     }
   }
 }

@@ -36,3 +36,9 @@ export function subjectTermsText(
   }
   return parts.join(' ');
 }
+
+/** Of that text what concerns all subjects together. */
+export function crowdTerms(terms: string): { fair: boolean; max: number | null } {
+  const max = /(?:^| )max=(\d+)/.exec(terms)?.[1];
+  return { fair: /(?:^| )fair=1(?: |$)/.test(terms), max: max === undefined ? null : Number(max) };
+}

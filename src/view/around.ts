@@ -5,8 +5,9 @@ import { costOf } from '../audit/episode-cost.js';
 import { type EpisodeCost, storedMs } from '../audit/episodes.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistoryMinutes } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import type { RedisClient } from '../redis/run-script.js';
-import { type EpisodeView, episodeAt, redisNowMs } from './episodes.js';
+import { type EpisodeView, episodeAt } from './episodes.js';
 
 /** A change beside another. */
 export interface Neighbour {

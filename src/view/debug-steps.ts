@@ -4,6 +4,7 @@ import type { Params } from '../redis/params.js';
 import { isPartial, parseRollout, ROLLOUT_PARTS, rolloutWords } from '../redis/rollout.js';
 import { parseServiceTerms } from '../redis/service-terms.js';
 import { inForceAt } from '../redis/subject-override.js';
+import { crowdTerms } from '../redis/subject-terms.js';
 import type {
   DebugAnswer,
   DebugFacts,
@@ -217,7 +218,7 @@ function ownStep({ now, leftTotal, leftBoth, override, params, crowd, answer }: 
 }
 
 function fairStep({ params, answer }: DebugFacts): Step {
-  if (!/(?:^| )fair=1/.test(params.subjectTerms)) return null;
+  if (!crowdTerms(params.subjectTerms).fair) return null;
   return answer.reason === 'fair_share'
     ? { verdict: 'denies', sentence: 'above its fair share, while the total refuses others' }
     : ok('within its fair share, or nobody is refused');

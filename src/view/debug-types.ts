@@ -3,7 +3,7 @@ import type { Priority, TakeAnswer } from '../redis/calls.js';
 import type { Effective } from '../redis/effective.js';
 import type { Params } from '../redis/params.js';
 import type { SubjectOverride } from '../redis/subject-override.js';
-import type { DecisionSample } from '../redis/tail-fields.js';
+import type { DecisionView } from './decisions.js';
 
 /** What is asked for: a take, as a service would send it. */
 export interface DebugQuery {
@@ -70,7 +70,7 @@ export interface DebugView {
   /** In the last five minutes, as far as it was among the heaviest; null: it was not. */
   recent: { tokens: number | null; denied: number | null } | null;
   /** Decisions of this subject that services sampled, newest first: there are some only while somebody runs `tail`. */
-  samples: Omit<DecisionSample, 'u' | 'n'>[];
+  samples: DecisionView[];
 }
 
 /** All that the steps are told from. */

@@ -18,17 +18,16 @@ import { isPartial, parseRollout } from '../redis/rollout.js';
 import type { RedisClient } from '../redis/run-script.js';
 import { subjectTakeCall } from '../redis/subject-call.js';
 import { parseOverride } from '../redis/subject-override.js';
-import { type DecisionSample, readSample, SAMPLE_FIELD } from '../redis/tail-fields.js';
+import { crowdTerms } from '../redis/subject-terms.js';
 import { takeCall } from '../redis/take-call.js';
 import { answerSentence, reserveOf, stepsOf, unmanagedSteps } from './debug-steps.js';
 import type { DebugAnswer, DebugFacts, DebugQuery, DebugView } from './debug-types.js';
+import { storedSamples } from './decisions.js';
 import { listLimiters, type Session } from './limiters.js';
 import { routesOf } from './status-reach.js';
 import { readTop, TOP_MINUTES } from './top.js';
 import { liveProcesses } from './traffic.js';
 
-/** The newest samples that are looked through, and those that are shown. */
-const SAMPLES_READ = 1_000;
 const SAMPLES_SHOWN = 10;
 
 export async function readDebug(
@@ -39,7 +38,12 @@ export async function readDebug(
   const { redis } = session;
   const keys = limiterKeys(address);
   const { params, nowUs } = await readParams(redis, address);
-  const samples = await readSamples(redis, keys, query.subject);
+  const samples = await storedSamples(
+    redis,
+    keys,
+    ({ hashed, subject }) => !hashed && subject === query.subject,
+    SAMPLES_SHOWN,
+  );
   const asked = { limiter: address.name, ...pick(query), atMs: Math.floor(nowUs / 1000) };
   if (params === null) {
     const key = keys.subjectBucket(query.subject);
@@ -105,15 +109,15 @@ async function readDebugFacts(
         : keys.subjectBucket(subject)
       : keys.taken(kind, subject, inShadow);
   const { index } = keys.crowd(kind, inShadow);
-  const most = /(?:^| )max=(\d+)/.exec(params.subjectTerms)?.[1];
+  const { max: most } = crowdTerms(params.subjectTerms);
   const ask = (take: TakeRequest) => asked(redis, keys, take, { params, terms, inShadow });
   const { cost, priority } = query;
   const [override, streak, ttl, live, score, shares, total, both, answer] = await Promise.all([
     redis.hget(keys.overrides, encodeSubject(subject)),
     redis.get(keys.standing(subject)),
     redis.pttl(key),
-    most === undefined ? 0 : redis.zcard(index),
-    most === undefined ? null : redis.zscore(index, encodeSubject(subject)),
+    most === null ? 0 : redis.zcard(index),
+    most === null ? null : redis.zscore(index, encodeSubject(subject)),
     redis.hgetall(keys.inFlight),
     ask({ subject: null, cost: 0, priority: 'critical' }),
     ask({ subject, cost: 0, priority: 'critical' }),
@@ -128,7 +132,7 @@ async function readDebugFacts(
     part: rolloutPart(address.name, subject),
     override: override === null ? null : parseOverride(encodeSubject(subject), override),
     streak: streak !== null && /^\d+$/.test(streak) ? Number(streak) : null,
-    crowd: most === undefined ? null : { live, most: Number(most), isLive: score !== null },
+    crowd: most === null ? null : { live, most, isLive: score !== null },
     keptMs: ttl < 0 ? null : ttl,
     underWay: { shares: processes, reporting },
     leftTotal: total?.remaining ?? null,
@@ -161,7 +165,7 @@ function keptFromWriting(
   if (inTotal < whole) return { ...denied, reason: 'rate' };
   if (inTotal < whole + Math.floor(kept)) return { ...denied, reason: 'reserve' };
   if (remaining >= whole) return admitted;
-  const fair = /(?:^| )fair=1/.test(params.subjectTerms);
+  const { fair } = crowdTerms(params.subjectTerms);
   return { ...denied, reason: fair ? 'fair_share' : 'subject' };
 }
 
@@ -220,22 +224,4 @@ async function routeOf(
     }),
   );
   return compileRoutes(new Map(read)).table.find(method, path);
-}
-
-async function readSamples(
-  redis: RedisClient,
-  keys: LimiterKeys,
-  subject: string,
-): Promise<DebugView['samples']> {
-  const rows = await redis.xrevrange(keys.samples, '+', '-', 'COUNT', SAMPLES_READ);
-  return rows
-    .flatMap(([, fields]) => readSample(fields[fields.indexOf(SAMPLE_FIELD) + 1] ?? '') ?? [])
-    .filter((sample) => !sample.hashed && sample.subject === subject)
-    .slice(0, SAMPLES_SHOWN)
-    .map(shown);
-}
-
-/** Without what only tells samples apart. */
-function shown({ u: _u, n: _n, ...sample }: DecisionSample): Omit<DecisionSample, 'u' | 'n'> {
-  return sample;
 }

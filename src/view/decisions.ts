@@ -1,5 +1,6 @@
 /** Sampled decisions of the last minute; whoever looks has services sample for some seconds more. Stage: api. */
-import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { type LimiterAddress, type LimiterKeys, limiterKeys } from '../redis/keys.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import type { RedisClient } from '../redis/run-script.js';
 import {
   ASK_TTL_MS,
@@ -20,16 +21,24 @@ export async function readSamples(
   { asker, ratio, limit }: { asker: string; ratio: number; limit: number },
 ): Promise<DecisionView[]> {
   const keys = limiterKeys(address);
-  const [seconds] = await redis.time();
-  const untilMs = Number(seconds) * 1000 + ASK_TTL_MS;
+  const untilMs = (await redisNowMs(redis)) + ASK_TTL_MS;
   const wish: TailAsk = { ratio, untilMs, salt: '' };
   await redis.hset(keys.tail, asker, JSON.stringify(wish));
   await redis.pexpire(keys.tail, ASK_TTL_MS);
+  return storedSamples(redis, keys, ({ u }) => u < ratio, limit);
+}
+
+/** Of those that somebody asked for of late, the newest that are wanted. */
+export async function storedSamples(
+  redis: RedisClient,
+  keys: LimiterKeys,
+  wanted: (sample: DecisionSample) => boolean,
+  limit: number,
+): Promise<DecisionView[]> {
   const entries = await redis.xrevrange(keys.samples, '+', '-', 'COUNT', SAMPLES_KEPT);
-  const samples = entries.flatMap(([, fields]) => {
-    const text = fields[fields.indexOf(SAMPLE_FIELD) + 1];
-    const sample = text === undefined ? null : readSample(text);
-    return sample !== null && sample.u < ratio ? [sample] : [];
-  });
-  return samples.slice(0, limit).map(({ u: _u, n: _n, ...sample }) => sample);
+  return entries
+    .flatMap(([, fields]) => readSample(fields[fields.indexOf(SAMPLE_FIELD) + 1] ?? '') ?? [])
+    .filter(wanted)
+    .slice(0, limit)
+    .map(({ u: _u, n: _n, ...sample }) => sample);
 }

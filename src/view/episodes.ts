@@ -18,6 +18,7 @@ import {
 } from '../audit/episodes.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistoryMinutes } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import type { RedisClient } from '../redis/run-script.js';
 import { endBefore } from '../redis/stream-id.js';
 import { iso } from './entry.js';
@@ -90,12 +91,6 @@ export async function episodeAt(
   // A note that is no recommendation lies within the episode of what was in force.
   const found = items.find((each) => holds(each) && each.lane === 'in_force') ?? items.find(holds);
   return found === undefined ? null : viewOf(address.name, found);
-}
-
-/** Redis's time, by whose minutes and stream ids all of this goes. */
-export async function redisNowMs(redis: RedisClient): Promise<number> {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
 function viewOf(limiter: string, episode: Episode): EpisodeView {

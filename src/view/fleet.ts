@@ -1,8 +1,9 @@
 /** The daemons that live, who leads what, and how the Redis of all of them fares. Stage: cli, api. */
 import { fleetKeys, limiterKeys } from '../redis/keys.js';
 import { masters } from '../redis/read-hashes.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import { listLimiters, type Session } from './limiters.js';
-import { parseStatus } from './status-facts.js';
+import { leaseOwner, parseStatus } from './status-facts.js';
 
 export interface FleetView {
   /** Redis ms. */
@@ -51,9 +52,8 @@ export interface FleetRedis {
 export async function readFleet(session: Session, nowMs: () => number): Promise<FleetView> {
   const { redis } = session;
   const begun = nowMs();
-  const [seconds, micros] = await redis.time();
+  const atMs = await redisNowMs(redis);
   const roundTripMs = Math.max(0, nowMs() - begun);
-  const atMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
   const aheadMs = Math.round(atMs - (begun + roundTripMs / 2));
   const [registry, about, limiters] = await Promise.all([
     redis.hgetall(fleetKeys(session.prefix).daemons),
@@ -73,7 +73,7 @@ export async function readFleet(session: Session, nowMs: () => number): Promise<
         const tickMs = parseStatus(text)?.atMs;
         return {
           limiter: address.name,
-          owner: lease === null ? null : lease.replace(/:\d+$/, ''),
+          owner: leaseOwner(lease),
           lastTickAgeMs: typeof tickMs === 'number' ? Math.max(0, Math.round(atMs - tickMs)) : null,
         };
       }),

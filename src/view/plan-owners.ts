@@ -30,7 +30,7 @@ export interface Drift {
 }
 
 export type NumberName = 'rate' | 'capacity' | 'inFlightMax';
-const NUMBERS: readonly NumberName[] = ['rate', 'capacity', 'inFlightMax'];
+export const NUMBERS: readonly NumberName[] = ['rate', 'capacity', 'inFlightMax'];
 
 /** Given whole by the policy, as its profile makes it. */
 const GIVEN = [
@@ -87,8 +87,8 @@ export function driftOf(of: OwnersOf): Drift[] {
   return drift;
 }
 
-const NOBODY: Owned = { owner: 'nobody', by: null, untilMs: null };
-const POLICY: Owned = { owner: 'policy', by: null, untilMs: null };
+export const NOBODY: Owned = { owner: 'nobody', by: null, untilMs: null };
+export const POLICY: Owned = { owner: 'policy', by: null, untilMs: null };
 
 function person(by: string, until = 0): Owned {
   return { owner: 'person', by, untilMs: until > 0 ? until : null };

@@ -11,7 +11,16 @@ import { isCanaryName } from '../redis/canary.js';
 import { fleetKeys, type LimiterAddress } from '../redis/keys.js';
 import type { Mode, ParamChange, Params } from '../redis/params.js';
 import { listLimiters, type Session } from './limiters.js';
-import { type Drift, driftOf, type NumberName, type Owned, ownersOf } from './plan-owners.js';
+import {
+  type Drift,
+  driftOf,
+  NOBODY,
+  NUMBERS,
+  type NumberName,
+  type Owned,
+  ownersOf,
+  POLICY,
+} from './plan-owners.js';
 import { groupWarnings, limiterWarnings } from './plan-warnings.js';
 
 /**
@@ -116,9 +125,9 @@ async function planOne(
     const { change, sentence } = createdParams(loaded, null, atMs);
     const plan: LimiterPlan = { ...of, ...nothing, action: 'create', sentence };
     plan.numbers = NUMBERS.map((name) => {
-      return { name, inForce: null, planned: change[name] ?? null, ...OF_POLICY };
+      return { name, inForce: null, planned: change[name] ?? null, ...POLICY };
     });
-    plan.mode = { inForce: null, planned: change.mode ?? null, ...OF_POLICY };
+    plan.mode = { inForce: null, planned: change.mode ?? null, ...POLICY };
     return { plan, atMs };
   }
   const before = await readPolicy(redis, address);
@@ -154,10 +163,6 @@ async function planOrphan(
   return { plan: { ...of, ...now, sentence }, policy };
 }
 
-const NUMBERS: readonly NumberName[] = ['rate', 'capacity', 'inFlightMax'];
-const OF_POLICY: Owned = { owner: 'policy', by: null, untilMs: null };
-const UNKNOWN: Owned = { owner: 'nobody', by: null, untilMs: null };
-
 /** What is in force, who owns it, and what `change` makes of it. */
 async function standsNow(
   redis: RedisClient,
@@ -174,12 +179,12 @@ async function standsNow(
   const { mode = params.mode, rollout = params.rollout } = change;
   return {
     ...{ epoch, revision, adopted, stood: stoodOf(params, nowMs) },
-    mode: { inForce: params.mode, planned: mode, ...(owners?.mode ?? UNKNOWN) },
+    mode: { inForce: params.mode, planned: mode, ...(owners?.mode ?? NOBODY) },
     numbers: NUMBERS.map((name) => {
       const planned = change[name] ?? params[name];
-      return { name, inForce: params[name], planned, ...(owners?.[name] ?? UNKNOWN) };
+      return { name, inForce: params[name], planned, ...(owners?.[name] ?? NOBODY) };
     }),
-    rollout: { inForce: params.rollout, planned: rollout, ...(owners?.rollout ?? UNKNOWN) },
+    rollout: { inForce: params.rollout, planned: rollout, ...(owners?.rollout ?? NOBODY) },
     drift: of === null ? [] : driftOf(of),
   };
 }

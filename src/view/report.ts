@@ -22,8 +22,6 @@ export interface ReportQuery {
   suggest: boolean;
 }
 
-export type { ReportTraffic, ReportView, SuggestedNumber, SuggestedView } from './report-types.js';
-
 const MOST_EPISODES = 50;
 /** Rows are kept, and numbers are judged, so far back. */
 const SUGGEST_SINCE_MS = 7 * 86_400_000;

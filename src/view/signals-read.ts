@@ -13,6 +13,7 @@ import { detailsOf } from '../sense/readings.js';
 import { createSampler } from '../sense/sampler.js';
 import { createSourcePool, type SourcePool } from '../sense/source-pool.js';
 import type { Session } from './limiters.js';
+import { parseStatus } from './status-facts.js';
 
 /** Whose signals: a limiter with the policy adopted for it, or with that of a file. */
 export interface SignalSubject {
@@ -155,12 +156,7 @@ function starts({ sample }: SeenSignals): boolean {
 }
 
 function statusOf(text: string | null): LimiterStatus | null {
-  try {
-    const status = JSON.parse(text ?? 'null') as LimiterStatus | null;
-    return typeof status?.sample?.signals === 'object' && typeof status.atMs === 'number'
-      ? status
-      : null;
-  } catch {
-    return null;
-  }
+  const status = parseStatus(text);
+  const whole = typeof status?.sample?.signals === 'object' && typeof status.atMs === 'number';
+  return whole ? (status as LimiterStatus) : null;
 }

@@ -49,8 +49,7 @@ export async function readStatusFacts(
     params,
     nowMs: nowUs / 1000,
     policy,
-    // `owner:token`; the token is of no use to a person.
-    owner: lease === null ? null : lease.replace(/:\d+$/, ''),
+    owner: leaseOwner(lease),
     status: parseStatus(statusText),
     traffic: { ...sumSeconds(telemetry, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) },
     newest,
@@ -64,6 +63,11 @@ export async function readNewestChange(
 ): Promise<StoredEntry | null> {
   const newest = await readEntries(redis, address, { limit: 1, kind: 'change' }).catch(() => null);
   return newest?.entries[0] ?? null;
+}
+
+/** Of `owner:token`; the token is of no use to a person. */
+export function leaseOwner(lease: string | null): string | null {
+  return lease === null ? null : lease.replace(/:\d+$/, '');
 }
 
 /** What a daemon wrote of its last tick, as far as it is an object at all. */

@@ -8,6 +8,7 @@ import { createParamsReader } from '../redis/reread-params.js';
 import type { RedisClient } from '../redis/run-script.js';
 import { markOf, readSeconds } from '../redis/telemetry-seconds.js';
 import {
+  leaseOwner,
   parseStatus,
   readNewestChange,
   type StatusFacts,
@@ -94,7 +95,7 @@ export function createStatusReader(
         params,
         nowMs: nowUs / 1000,
         policy: policyNow,
-        owner: lease === null ? null : lease.replace(/:\d+$/, ''),
+        owner: leaseOwner(lease),
         status: parseStatus(status),
         traffic: trafficNow,
         newest: head?.newest ?? null,

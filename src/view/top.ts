@@ -1,5 +1,6 @@
 /** Who takes most of a limiter, or is denied most, in the last minutes. Stage: cli, api. */
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import { MINUTE_MS, type TopKind } from '../redis/top-fields.js';
 import { mergeMinutes, type TopSubject, topOf } from '../report/top-window.js';
 import type { Session } from './limiters.js';
@@ -28,8 +29,7 @@ export async function readTop(
   { by, minutes, limit }: { by: TopKind; minutes: number; limit: number },
 ): Promise<TopView> {
   const keys = limiterKeys(address);
-  const [seconds, micros] = await redis.time();
-  const atMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  const atMs = await redisNowMs(redis);
   const last = Math.floor(atMs / MINUTE_MS);
   const first = last - minutes;
   const wanted = Array.from({ length: minutes + 1 }, (_, i) => keys.top(first + i));

@@ -181,7 +181,8 @@ test('a channel keeps so much for who comes back, and begins anew for who was aw
   channel.ready();
   const join = (lastId: string | undefined) => {
     const texts: string[] = [];
-    const leave = channel.join(lastId, { send: (text) => texts.push(text), end: () => {} });
+    const send = (bytes: Uint8Array) => texts.push(new TextDecoder().decode(bytes));
+    const leave = channel.join(lastId, { send, end: () => {} });
     return { texts, leave };
   };
   const tick = () => channel.tell('tick', { atMs: 0, everyMs: 1, redisAway: null });

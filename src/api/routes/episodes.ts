@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { describeFault } from '../../faults.js';
 import type { LimiterAddress } from '../../redis/keys.js';
+import { redisNowMs } from '../../redis/redis-time.js';
 import { type EpisodesPage, readEpisodes } from '../../view/episodes.js';
 import { listLimiters, type Session } from '../../view/limiters.js';
 import { readReport } from '../../view/report.js';
-import { limiterOf, redisNowMs, route } from '../route.js';
+import { limiterOf, route } from '../route.js';
 import { episodesAnswer, reportAnswer } from '../schemas/episodes.js';
 import type { ReportAnswer } from '../types.js';
 import { moment, whole } from './fields.js';
@@ -44,14 +45,15 @@ async function reports(
   /** What keeps one from being told keeps no other from it. */
   unread?: (address: LimiterAddress, error: unknown) => void,
 ): Promise<ReportAnswer> {
-  const atMs = await redisNowMs(session);
+  const atMs = await redisNowMs(session.redis);
   const sinceMs = since ?? atMs - DAY_MS;
   const limiters = [];
   // One after another: each reads a day of a log.
   for (const address of addresses) {
-    const read = readReport(session.redis, address, { sinceMs, suggest: suggest === '1' });
     try {
-      limiters.push(await read);
+      limiters.push(
+        await readReport(session.redis, address, { sinceMs, suggest: suggest === '1' }),
+      );
     } catch (error) {
       if (unread === undefined) throw error;
       unread(address, error);

@@ -2,13 +2,14 @@
 import { z } from 'zod';
 import { readPolicy } from '../../actuate/verbs/apply.js';
 import { describeFault } from '../../faults.js';
+import { redisNowMs } from '../../redis/redis-time.js';
 import { listLimiters } from '../../view/limiters.js';
 import { readSeries } from '../../view/series-read.js';
 import { signalViews } from '../../view/signals.js';
 import { seenByDaemon } from '../../view/signals-read.js';
 import { statusView } from '../../view/status.js';
 import { readStatusFacts, type StatusFacts } from '../../view/status-facts.js';
-import { limiterOf, redisNowMs, route } from '../route.js';
+import { limiterOf, route } from '../route.js';
 import { limiterAnswer, limitersAnswer, seriesAnswer, signalsAnswer } from '../schemas/limiters.js';
 import type { LastDecision } from '../types.js';
 
@@ -30,7 +31,7 @@ export const limiterRoutes = [
       return {
         schema: 1,
         redis: session.url,
-        atMs: Math.floor(facts[0]?.nowMs ?? (await redisNowMs(session))),
+        atMs: Math.floor(facts[0]?.nowMs ?? (await redisNowMs(session.redis))),
         limiters: facts.map(statusView),
         unreadable: read.flatMap((one, i) =>
           one.status === 'fulfilled'

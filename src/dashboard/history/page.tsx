@@ -37,16 +37,18 @@ export function HistoryPage() {
     void take();
   }, [connection.kind]);
   // A new entry may belong to an episode that is shown: the newest are read again, though not at each.
-  const newest = entries[0]?.id;
-  const due = useRef(newest);
+  const newest = useRef<string | undefined>(undefined);
+  newest.current = entries[0]?.id;
+  const read = useRef(newest.current);
   useEffect(() => {
+    // One timer for good: begun anew at each entry it would never ring while they come faster.
     const timer = setInterval(() => {
-      if (due.current === newest || document.visibilityState !== 'visible') return;
-      due.current = newest;
+      if (read.current === newest.current || document.visibilityState !== 'visible') return;
+      read.current = newest.current;
       void take();
     }, AGAIN_MS);
     return () => clearInterval(timer);
-  }, [newest]);
+  }, []);
   return (
     <>
       <div class="head">

@@ -4,6 +4,7 @@ import type { LimiterAnswer } from '../../api/types.js';
 import type { StatusView } from '../../view/status.js';
 import { number, span } from '../../view/text.js';
 import { attentions } from '../data/attention.js';
+import { deniedOf } from '../data/rows.js';
 import { useSeconds } from '../data/store.js';
 import { countdown } from '../data/times.js';
 import { Glyph } from '../parts/glyph.jsx';
@@ -69,7 +70,7 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
           {traffic.seen ? `${number(Math.round(traffic.admittedPerSecond))}/s` : '–'}
         </Big>
         <Big title={view.mode === 'shadow' ? 'Would deny' : 'Denied'}>
-          {traffic.seen ? `${number(Math.round(sum(traffic.deniedPerSecond)))}/s` : '–'}
+          {traffic.seen ? `${number(Math.round(deniedOf(view)))}/s` : '–'}
           <small class="soft">{denied || would}</small>
         </Big>
       </div>
@@ -198,8 +199,4 @@ function Between({ bounds }: { bounds: readonly [number, number] | null }) {
       {number(bounds[0])} … {number(bounds[1])}
     </small>
   );
-}
-
-function sum(perSecond: Record<string, number>): number {
-  return Object.values(perSecond).reduce((total, n) => total + n, 0);
 }
