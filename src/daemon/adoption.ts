@@ -84,7 +84,7 @@ const OF_REDIS = /^(NOPERM|NOAUTH|READONLY|OOM|MISCONF|NOREPLICAS)|user executin
 const OF_THE_CONNECTION = /timed out|Connection is closed|max retries/;
 
 /** What passes by itself: a full Redis, a replica about to be promoted. */
-const PASSES = /(READONLY|OOM|MISCONF|NOREPLICAS) /;
+const PASSES = /^(READONLY|OOM|MISCONF|NOREPLICAS) /;
 const AGAIN_MS = 250;
 
 /** Tries again for so long while Redis takes no writes: a start in the middle of that is no fault of the start. */
