@@ -26,14 +26,16 @@ function each(kind: CauseKind, ...reasons: string[]): Record<string, CauseKind> 
 }
 
 /** Codes of what persons do; those of daemons are above. */
-const VERBS = ['rollback', 'pin', 'release', 'freeze', 'thaw', 'rollout', 'trip', 'reset'];
-const BOUNDS_VERBS = ['bounds_set', 'bounds_cleared'];
-const SUBJECT_VERBS = ['subject_block', 'subject_exempt', 'subject_limit', 'subject_clear'];
-const NOTES = ['write_refused', 'signal_missing', 'clock_skew'];
+const VERBS = [
+  ...['rollback', 'pin', 'release', 'freeze', 'thaw', 'rollout', 'trip', 'reset'],
+  ...['promote', 'approve', 'bounds_set', 'bounds_cleared'],
+  ...['subject_block', 'subject_exempt', 'subject_limit', 'subject_clear'],
+];
+const NOTES = ['write_refused', 'signal_missing', 'clock_skew', 'audit_trimmed', 'audit_retention'];
 
 /** For who asks for one by name; others may stand in a log of another version. */
 export const REASON_CODES: readonly string[] = [
-  ...new Set([...Object.keys(KINDS), ...VERBS, ...BOUNDS_VERBS, ...SUBJECT_VERBS, ...NOTES]),
+  ...new Set([...Object.keys(KINDS), ...VERBS, ...NOTES]),
 ];
 
 /** Worst first. What only follows from others stands last. */

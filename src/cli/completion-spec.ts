@@ -66,5 +66,5 @@ function argumentKind(argument: Argument): Kind {
   if (argument.argChoices !== undefined) return argument.argChoices;
   const name = argument.name();
   if (/^limiters?$/.test(name)) return 'limiter';
-  return /^(policy|policies|file|files|folder|plan)$/.test(name) ? 'file' : 'none';
+  return /^(policy|policies|file|files|folder|plan|plan-or-policies)$/.test(name) ? 'file' : 'none';
 }
