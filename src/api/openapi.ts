@@ -132,7 +132,7 @@ function queryParameters(query: z.ZodType | undefined): Json[] {
 }
 
 /** Of an answer: what it has now; more may come, so nothing is closed. */
-export function schemaOf(schema: z.ZodType): Json {
+function schemaOf(schema: z.ZodType): Json {
   const made = z.toJSONSchema(schema, {
     unrepresentable: 'any',
     override({ jsonSchema }) {

@@ -9,7 +9,7 @@ import type { HostRule } from './hosts.js';
 import { problemAnswer } from './problem.js';
 
 /** Where the build puts them; from the sources alone there are none. */
-export const DASHBOARD_DIR = fileURLToPath(new URL('../../dist/dashboard', import.meta.url));
+const DASHBOARD_DIR = fileURLToPath(new URL('../../dist/dashboard', import.meta.url));
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',

@@ -119,7 +119,7 @@ function objectiveText({ traffic }: ReportView): string {
 }
 
 /** `would be 520; bounds.rate.max holds 400 (history)`. */
-export function ceilingText({ wouldBe, holds, bound, by, setBy }: CeilingView): string {
+function ceilingText({ wouldBe, holds, bound, by, setBy }: CeilingView): string {
   const said = by === 'history' ? ' (by its history)' : '';
   const who = setBy === null ? '' : `, as ${clean(setBy)} set it for a while`;
   return `would be ${number(wouldBe)}; ${bound} holds ${number(holds)}${who}${said}`;

@@ -68,7 +68,7 @@ export async function newestFirst<T>(
 }
 
 /** `1764500000000-0`, or of many limiters `1764500000000-0@checkout`. */
-export function readCursor(text: string): Cursor {
+function readCursor(text: string): Cursor {
   const [, id, , name] = /^(\d{1,16}-\d{1,20})(@([a-z0-9][a-z0-9._-]{0,63}))?$/.exec(text) ?? [];
   if (id === undefined) {
     throw new FlyballError(

@@ -12,7 +12,7 @@ import { signalViews } from './signals.js';
 import { type StatusView, statusView } from './status.js';
 import { readStatusFacts } from './status-facts.js';
 
-export const SERIES_WINDOWS = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000 } as const;
+const SERIES_WINDOWS = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000 } as const;
 export type SeriesWindow = keyof typeof SERIES_WINDOWS;
 
 /** Markers of a chart; more would be a wall. */

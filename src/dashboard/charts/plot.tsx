@@ -29,8 +29,8 @@ export interface PlotProps {
 }
 
 /** Left of every plot, so that charts below each other share one time axis. */
-export const AXIS_PX = 58;
-export const RIGHT_PX = 20;
+const AXIS_PX = 58;
+const RIGHT_PX = 20;
 const SHADES = {
   open: '--shade-open',
   'half-open': '--shade-probing',

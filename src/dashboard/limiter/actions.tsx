@@ -4,7 +4,7 @@ import type { StatusView } from '../../view/status.js';
 import { mayWrite, useStore } from '../data/store.js';
 
 /** Held things can be let go, open ones reset; the rest can always be asked for. Pure. */
-export function verbsNow(view: StatusView): Verb[] {
+function verbsNow(view: StatusView): Verb[] {
   if (!view.managed) return [];
   const holds = new Set(view.holds.map(({ kind }) => kind));
   return [

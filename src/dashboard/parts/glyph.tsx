@@ -5,7 +5,7 @@ import type { Level } from '../data/attention.js';
 export type Shown = 'closed' | 'open' | 'half-open' | 'recovering' | 'unmanaged' | 'gliding';
 
 /** What a row says first: gliding is a state to a person, though Redis keeps it as time. */
-export function shownState(view: StatusView): Shown {
+function shownState(view: StatusView): Shown {
   if (view.state === null) return 'unmanaged';
   return view.gliding ? 'gliding' : view.state;
 }

@@ -2,7 +2,7 @@
 
 export type Theme = 'system' | 'light' | 'dark';
 const KEY = 'flyball-theme';
-export const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
+const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 
 export function storedTheme(): Theme {
   try {

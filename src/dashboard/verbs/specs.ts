@@ -127,7 +127,7 @@ export function usualHold(verb: Verb): number {
   return verb === 'trip' ? 0 : 1;
 }
 
-export const BOUNDS_ENDS = ['rateMin', 'rateMax', 'inFlightMin', 'inFlightMax'] as const;
+const BOUNDS_ENDS = ['rateMin', 'rateMax', 'inFlightMin', 'inFlightMax'] as const;
 export type BoundsEnd = (typeof BOUNDS_ENDS)[number];
 export const NO_ENDS: Draft['ends'] = {
   rateMin: '',

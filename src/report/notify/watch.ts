@@ -79,7 +79,7 @@ const SHARE = 0.01;
 /** Fewer decisions in a tick prove no share. */
 const LEAST_DECISIONS = 20;
 /** A hold's end is announced so long before. */
-export const ANNOUNCE_MS = 5 * 60_000;
+const ANNOUNCE_MS = 5 * 60_000;
 
 const AT_ONCE: Patience = { afterMs: 0, overMs: 0 };
 const STEADY: Patience = { afterMs: 0, overMs: 60_000 };
