@@ -45,7 +45,7 @@ test('the overview: found, sorted, opened by keys; the title says what is wrong'
 
   await page.getByRole('button', { name: 'Limiter', exact: true }).click();
   const names = () => page.locator('tr.row .name a bdi.clip').allTextContents();
-  expect(await names()).toEqual(['checkout', 'payments', 'reports', 'search']);
+  await expect.poll(names).toEqual(['checkout', 'payments', 'reports', 'search']);
   await page.locator('h1').click();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
@@ -56,10 +56,8 @@ test('the overview: found, sorted, opened by keys; the title says what is wrong'
   await page.keyboard.press('Enter');
   await expect.poll(() => page.locator('h1').textContent()).toBe('checkout');
 
-  await stage.verb('payments', 'trip', {
-    hold: true,
-    revision: (await params('payments')).revision,
-  });
+  const { revision, state: breaker } = await params('payments');
+  if (breaker === 'closed') await stage.verb('payments', 'trip', { hold: true, revision });
   await go(page, '#/');
   await expect.poll(() => page.title()).toMatch(/^payments: breaker held open/);
   await expect

@@ -9,6 +9,7 @@ import { readParams } from '../../src/actuate/actuator.js';
 import { createLog } from '../../src/log.js';
 import { effectiveAtUs } from '../../src/redis/effective.js';
 import { startEmbeddedRedis } from '../../src/redis/embedded.js';
+import type { AuditRecord } from '../../src/view/entry.js';
 import { check } from '../faults/checker.js';
 import { watchLimiter } from '../support/fault-record.js';
 
@@ -123,9 +124,15 @@ describe('flyball demo', () => {
       });
       expect(violations).toEqual([]);
       expect(entries).toBeGreaterThan(3);
-      for (const name of ['I1', 'I2', 'I4', 'I10', 'I13'] as const) {
+      for (const name of ['I1', 'I2', 'I13'] as const) {
         expect(checks[name].checked, name).toBeGreaterThan(0);
       }
+      // Whether the law raised or the breaker tripped is up to the machine: what happened was looked at.
+      const reasons = (result.changes as unknown as AuditRecord[]).map(({ reason }) => reason);
+      expect(checks.I10.checked).toBe(reasons.filter((reason) => reason === 'law_raise').length);
+      expect(checks.I4.checked).toBeGreaterThanOrEqual(
+        reasons.filter((reason) => reason === 'breaker_trip').length,
+      );
     } finally {
       redis.disconnect();
       await kept.release();

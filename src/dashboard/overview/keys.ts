@@ -1,5 +1,5 @@
 /** The overview's keys: `/` search, `j` and `k` through the rows, Enter opens. Stage: dashboard. */
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface OverviewKeys {
   search: () => void;
@@ -16,19 +16,22 @@ export function isTyping(event: KeyboardEvent): boolean {
 }
 
 export function useOverviewKeys(keys: OverviewKeys): void {
-  useEffect(() => {
+  // Read when a key is pressed: an effect a frame later would open the row that was chosen before.
+  const latest = useRef(keys);
+  latest.current = keys;
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (isTyping(event)) return;
       // A link or button in focus has its own Enter.
       const own = (event.target as HTMLElement | null)?.closest('a, button, summary') != null;
-      if (event.key === '/') keys.search();
-      else if (event.key === 'j') keys.move(1);
-      else if (event.key === 'k') keys.move(-1);
-      else if (event.key === 'Enter' && !own) keys.open();
+      if (event.key === '/') latest.current.search();
+      else if (event.key === 'j') latest.current.move(1);
+      else if (event.key === 'k') latest.current.move(-1);
+      else if (event.key === 'Enter' && !own) latest.current.open();
       else return;
       event.preventDefault();
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
-  });
+  }, []);
 }

@@ -74,16 +74,20 @@ export function Overview({ search: asked, sort: askedSort }: { search: string; s
     history.replaceState(null, '', overviewHash(search, sortText(sort)));
   }, [search, sort]);
 
-  const at = shown.findIndex((row) => row.view.limiter === chosen);
+  // Two keys may come before the page is drawn again: the second starts from where the first has led.
+  const cursor = useRef<string | null>(null);
+  const place = () => shown.findIndex((row) => row.view.limiter === cursor.current);
   const move = (by: number) => {
+    const at = place();
     const next = Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + by));
     const row = shown[next];
     if (row === undefined) return;
-    setChosen(row.view.limiter);
+    cursor.current = row.view.limiter;
+    setChosen(cursor.current);
     bring(body.current, next);
   };
   const open = () => {
-    const row = shown[at];
+    const row = shown[place()];
     if (row !== undefined) location.hash = limiterHash(row.view.limiter);
   };
   useOverviewKeys({ search: () => box.current?.focus(), move, open });
