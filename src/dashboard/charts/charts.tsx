@@ -6,6 +6,7 @@ import { number } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
 import { onPoints, useStore } from '../data/store.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { Figure } from './figure.jsx';
 import type { Line } from './plot.jsx';
 import { shownFrom, statesOf, withChanges, withPoint } from './series.js';
@@ -23,8 +24,11 @@ export function Charts({ limiter }: { limiter: string }) {
   const [window, setWindow] = useState<SeriesWindow>('15m');
   const { connection } = useStore();
   // After a gap of the stream the points in between are asked for.
-  const key = `${limiter} ${window} ${window === '15m' ? connection.kind : ''}`;
-  const asked = useAnswer(key, () => api.series(limiter, window), AGAIN_MS[window]);
+  const turn = `${window} ${window === '15m' && connection.kind === 'live' ? 'live' : ''}`;
+  const asked = useAnswer(limiter, () => api.series(limiter, window), {
+    turn,
+    everyMs: AGAIN_MS[window],
+  });
   const series = useLive(limiter, asked.value);
   return (
     <section class="sheet charts" aria-label="Charts">
@@ -45,11 +49,8 @@ export function Charts({ limiter }: { limiter: string }) {
           ))}
         </fieldset>
       </div>
-      {series === null ? (
-        <p class={asked.fault ? 'error' : 'empty'}>{asked.fault ?? 'Reading what it did…'}</p>
-      ) : (
-        <Drawn series={series} />
-      )}
+      <AnswerState asked={asked} reading="Reading what it did…" />
+      {series !== null && <Drawn series={series} />}
     </section>
   );
 }

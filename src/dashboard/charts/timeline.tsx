@@ -72,7 +72,7 @@ export function Timeline({
 
 function statesText(states: readonly Span[], toMs: number): string {
   const other = states.filter(({ state }) => state !== 'closed');
-  if (other.length === 0) return 'Breaker: closed all the time shown';
+  if (other.length === 0) return 'Breaker: closed (requests pass) all the time shown';
   const last = other
     .slice(-5)
     .map(

@@ -1,59 +1,53 @@
 /** An answer of the API for as long as a part of the page is shown: asked at once, again when told, and in turns. Stage: dashboard. */
-import { useEffect, useState } from 'preact/hooks';
-import { wordsOf } from './session.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Answered, type Asker, createAsker, NOT_ASKED } from './asker.js';
 
-export interface Asked<T> {
-  /** The newest that came; stays while a later question fails. */
-  value: T | null;
-  fault: string | null;
+export interface Asked<T> extends Answered<T> {
   again: () => void;
 }
 
-/**
- * `key` says what is asked for: another one forgets the old answer; null asks nothing. `everyMs`: again and again
- * while the page is looked at.
- */
+export interface AskOptions {
+  /** Another one asks again, and keeps the old answer until the new one is there: a revision, a window of time. */
+  turn?: string;
+  /** Again and again while the page is looked at. */
+  everyMs?: number | undefined;
+}
+
+/** `about` says of what: another one forgets the old answer; null asks nothing. */
 export function useAnswer<T>(
-  key: string | null,
+  about: string | null,
   ask: () => Promise<T>,
-  everyMs?: number,
+  { turn = '', everyMs }: AskOptions = {},
 ): Asked<T> {
-  const [turn, setTurn] = useState(0);
-  const [state, setState] = useState<{ key: string | null; value: T | null; fault: string | null }>(
-    {
-      key: null,
-      value: null,
-      fault: null,
-    },
-  );
+  const [state, setState] = useState<{ about: string | null; answered: Answered<T> }>({
+    about: null,
+    answered: NOT_ASKED,
+  });
+  const newest = useRef({ ask, everyMs });
+  newest.current = { ask, everyMs };
+  const asker = useRef<Asker | null>(null);
+  const asked = useRef(turn);
   useEffect(() => {
-    if (key === null) return;
-    let wanted = true;
-    ask().then(
-      (value) => wanted && setState({ key, value, fault: null }),
-      (error) =>
-        wanted &&
-        setState((old) => ({
-          key,
-          value: old.key === key ? old.value : null,
-          fault: wordsOf(error),
-        })),
-    );
+    if (about === null) return;
+    asked.current = turn;
+    const own = createAsker({
+      ask: () => newest.current.ask(),
+      everyMs: () => newest.current.everyMs,
+      looked: () => document.visibilityState === 'visible',
+      monotonicMs: () => performance.now(),
+      say: (answered) => setState({ about, answered }),
+    });
+    asker.current = own;
     return () => {
-      wanted = false;
+      own.close();
+      asker.current = null;
     };
-  }, [key, turn]);
+  }, [about]);
   useEffect(() => {
-    if (everyMs === undefined || key === null) return;
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') setTurn((n) => n + 1);
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [key, everyMs]);
-  const known = state.key === key;
-  return {
-    value: known ? state.value : null,
-    fault: known ? state.fault : null,
-    again: () => setTurn((n) => n + 1),
-  };
+    if (asked.current === turn) return;
+    asked.current = turn;
+    asker.current?.again();
+  }, [turn]);
+  const answered = state.about === about ? state.answered : NOT_ASKED;
+  return { ...answered, again: () => asker.current?.again() };
 }

@@ -5,6 +5,7 @@ import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
 import { isQuiet } from '../data/attention.js';
 import { useStore } from '../data/store.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { Glyph } from '../parts/glyph.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { limiterHash } from '../routing.js';
@@ -18,7 +19,7 @@ const FLEET_EVERY_MS = 5000;
 const SILENT_MS = 10_000;
 
 export function FleetPage() {
-  const asked = useAnswer('fleet', api.fleet, FLEET_EVERY_MS);
+  const asked = useAnswer('fleet', api.fleet, { everyMs: FLEET_EVERY_MS });
   const answer = asked.value;
   const gone = answer?.daemons.filter(isGone) ?? [];
   const unled = answer?.leases.filter(({ owner }) => owner === null) ?? [];
@@ -31,11 +32,9 @@ export function FleetPage() {
   return (
     <>
       <h1>Fleet and health</h1>
-      {answer === null ? (
-        <p class={asked.fault ? 'error' : 'empty'}>{asked.fault ?? 'Reading it…'}</p>
-      ) : (
+      <AnswerState asked={asked} reading="Reading it…" />
+      {answer !== null && (
         <>
-          {asked.fault !== null && <p class="error">{asked.fault}</p>}
           <Daemons daemons={answer.daemons} />
           <div class="two">
             <Redis redis={answer.redis} />

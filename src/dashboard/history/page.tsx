@@ -27,7 +27,7 @@ export function HistoryPage() {
         limit: PAGE,
         ...(before === undefined ? {} : { before }),
       });
-      setTold((old) => joined(old, answer, before !== undefined));
+      setTold((old) => joined(old, answer, before));
       setFault(null);
     } catch (error) {
       setFault(wordsOf(error));
@@ -81,9 +81,13 @@ export function HistoryPage() {
 }
 
 /** Older ones behind those that are there; the newest in place of what they were. */
-function joined(old: Page | null, answer: Page, older: boolean): Page {
+function joined(old: Page | null, answer: Page, before: string | undefined): Page {
   if (old === null) return { episodes: answer.episodes, next: answer.next };
-  if (older) return { episodes: [...old.episodes, ...answer.episodes], next: answer.next };
+  if (before !== undefined) {
+    // Pressed twice, or read anew in between: this page goes on from nothing that is shown.
+    if (old.next !== before) return old;
+    return { episodes: [...old.episodes, ...answer.episodes], next: answer.next };
+  }
   const again = new Set(answer.episodes.map(keyOf));
   const rest = old.episodes.filter((one) => !again.has(keyOf(one)));
   const kept = rest.length > 0 && answer.next !== null;

@@ -3,6 +3,7 @@ import { withUnit } from '../../view/signal-unit.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { type ChangeRef, limiterHash } from '../routing.js';
@@ -32,11 +33,8 @@ export function Change({ limiter, change, undo, onRollback }: ChangeProps) {
           Close
         </a>
       </div>
-      {answer === null ? (
-        <p class={asked.fault ? 'error' : 'empty'}>
-          {asked.fault === null ? 'Reading it…' : <Outside text={asked.fault} />}
-        </p>
-      ) : (
+      <AnswerState asked={asked} reading="Reading it…" />
+      {answer !== null && (
         <div class="two">
           <div class="stack">
             <p class="lead">

@@ -7,7 +7,7 @@ import { attentions } from '../data/attention.js';
 import { deniedOf } from '../data/rows.js';
 import { useSeconds } from '../data/store.js';
 import { countdown } from '../data/times.js';
-import { Glyph } from '../parts/glyph.jsx';
+import { Glyph, stateWords } from '../parts/glyph.jsx';
 import { Meter } from '../parts/meter.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
@@ -128,7 +128,7 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
           <>
             <dt>Would be</dt>
             <dd>
-              {view.wouldBe.state}, rate {number(view.wouldBe.rate)}/s, cap{' '}
+              {stateWords(view.wouldBe.state)}, rate {number(view.wouldBe.rate)}/s, cap{' '}
               {view.wouldBe.inFlightMax ?? 'none'} (mode {view.mode}: recorded, not applied)
             </dd>
           </>

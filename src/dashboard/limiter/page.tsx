@@ -7,6 +7,7 @@ import { useAnswer } from '../data/ask.js';
 import { pageTitle, worstAttention } from '../data/attention.js';
 import { wordsOf } from '../data/session.js';
 import { mayWrite, nowMs, useStore } from '../data/store.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { StateBadge } from '../parts/glyph.jsx';
 import { Outside, outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
@@ -26,7 +27,10 @@ const PAGE = 200;
 export function LimiterPage({ name, change }: { name: string; change: ChangeRef | null }) {
   const state = useStore();
   const view = state.rows.get(name) ?? null;
-  const asked = useAnswer(`${name} ${view?.revision ?? ''}`, () => api.limiter(name), 5000);
+  const asked = useAnswer(name, () => api.limiter(name), {
+    turn: `${view?.revision ?? ''}`,
+    everyMs: 5000,
+  });
   const shown = view ?? asked.value?.limiter ?? null;
   const log = useLog(name, state.entries);
   const [doing, setDoing] = useState<{ verb: Verb; to?: string } | null>(null);
@@ -43,9 +47,7 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
         <h1>
           <Outside text={name} />
         </h1>
-        <p class={asked.fault ? 'error' : 'empty'}>
-          {asked.fault ? <Outside text={asked.fault} /> : 'Reading it…'}
-        </p>
+        <AnswerState asked={asked} reading="Reading it…" />
       </>
     );
   }
@@ -145,12 +147,12 @@ function useLog(name: string, live: readonly AuditRecord[]) {
       };
       const page = await api.audit(name, query);
       if (wanted.current !== name) return;
-      setRead((old) => ({
-        name,
-        entries:
-          cursor === undefined || old === null ? page.entries : [...old.entries, ...page.entries],
-        next: page.next,
-      }));
+      setRead((old) => {
+        if (cursor === undefined || old === null) return { name, ...page };
+        // Pressed twice, or read anew in between: this page goes on from nothing that is shown.
+        if (old.next !== cursor) return old;
+        return { name, entries: [...old.entries, ...page.entries], next: page.next };
+      });
       setFault(null);
     } catch (error) {
       setFault(wordsOf(error));

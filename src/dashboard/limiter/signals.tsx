@@ -5,6 +5,7 @@ import { span } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
 import type { Level } from '../data/attention.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { Glyph } from '../parts/glyph.jsx';
 import { Outside } from '../parts/outside.jsx';
 
@@ -17,14 +18,13 @@ const LEVEL: Record<SignalVerdict, Level> = {
 };
 
 export function Signals({ limiter }: { limiter: string }) {
-  const asked = useAnswer(limiter, () => api.signals(limiter), 5000);
+  const asked = useAnswer(limiter, () => api.signals(limiter), { everyMs: 5000 });
   const answer = asked.value;
   return (
     <section class="sheet" aria-label="Signals">
       <h2>Signals</h2>
-      {answer === null ? (
-        <p class={asked.fault ? 'error' : 'soft'}>{asked.fault ?? 'Reading them…'}</p>
-      ) : answer.signals.length === 0 ? (
+      <AnswerState asked={asked} reading="Reading them…" />
+      {answer === null ? null : answer.signals.length === 0 ? (
         <p class="soft">{answer.held ?? 'Its policy reads none.'}</p>
       ) : (
         <div class="scrolled stacked">

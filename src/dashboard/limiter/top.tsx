@@ -4,13 +4,16 @@ import type { TopSubject } from '../../report/top-window.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { Clipped } from '../parts/outside.jsx';
 
 export function TopSubjects({ limiter }: { limiter: string }) {
   const [by, setBy] = useState<'taken' | 'denied'>('taken');
-  const asked = useAnswer(`${limiter} ${by}`, () => api.top(limiter, by), 5000);
+  const asked = useAnswer(limiter, () => api.top(limiter, by), { turn: by, everyMs: 5000 });
   const answer = asked.value;
-  const countOf = (one: TopSubject) => (by === 'taken' ? one.tokens : one.denied) ?? 0;
+  // Until the other answer is there, the old one is shown as what it is.
+  const counted = answer?.by ?? by;
+  const countOf = (one: TopSubject) => (counted === 'taken' ? one.tokens : one.denied) ?? 0;
   const most = Math.max(1, ...(answer?.subjects ?? []).map(countOf));
   return (
     <section class="sheet" aria-label="Top subjects">
@@ -26,9 +29,8 @@ export function TopSubjects({ limiter }: { limiter: string }) {
           ))}
         </fieldset>
       </div>
-      {answer === null ? (
-        <p class={asked.fault ? 'error' : 'soft'}>{asked.fault ?? 'Reading them…'}</p>
-      ) : answer.subjects.length === 0 ? (
+      <AnswerState asked={asked} reading="Reading them…" />
+      {answer === null ? null : answer.subjects.length === 0 ? (
         <p class="soft">None in the last five minutes.</p>
       ) : (
         <table class="top-subjects">
@@ -36,7 +38,7 @@ export function TopSubjects({ limiter }: { limiter: string }) {
             <tr>
               <th scope="col">Subject</th>
               <th scope="col" class="num">
-                {by === 'taken' ? 'Tokens' : 'Denials'}, 5 min
+                {counted === 'taken' ? 'Tokens' : 'Denials'}, 5 min
               </th>
               <th scope="col" class="num">
                 Share

@@ -11,11 +11,9 @@ const AGAIN_MS = 15_000;
 /** By limiter; empty while it is not known. */
 export function useLastEpisodes(limiters: number): ReadonlyMap<string, EpisodeView> {
   const few = limiters > 0 && limiters <= MOST_LIMITERS;
-  const asked = useAnswer(
-    few ? 'last episodes' : null,
-    () => api.episodes({ limit: 100 }),
-    AGAIN_MS,
-  );
+  const asked = useAnswer(few ? 'last episodes' : null, () => api.episodes({ limit: 100 }), {
+    everyMs: AGAIN_MS,
+  });
   return useMemo(() => {
     const newest = new Map<string, EpisodeView>();
     for (const episode of asked.value?.episodes ?? []) {

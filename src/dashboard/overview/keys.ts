@@ -1,8 +1,9 @@
-/** The overview's keys: `/` search, `j` and `k` through the rows, Enter opens. Stage: dashboard. */
+/** The overview's keys: `/` search, Escape clears it, `j` and `k` through the rows, Enter opens. Stage: dashboard. */
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface OverviewKeys {
   search: () => void;
+  clear: () => void;
   move: (by: number) => void;
   open: () => void;
 }
@@ -25,6 +26,7 @@ export function useOverviewKeys(keys: OverviewKeys): void {
       // A link or button in focus has its own Enter.
       const own = (event.target as HTMLElement | null)?.closest('a, button, summary') != null;
       if (event.key === '/') latest.current.search();
+      else if (event.key === 'Escape') latest.current.clear();
       else if (event.key === 'j') latest.current.move(1);
       else if (event.key === 'k') latest.current.move(-1);
       else if (event.key === 'Enter' && !own) latest.current.open();

@@ -1,5 +1,5 @@
 /** All limiters: what needs a person first, then the rest; found by a word, sorted by any column. Stage: dashboard. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { LEVELS, pageTitle } from '../data/attention.js';
 import {
   matches,
@@ -13,7 +13,7 @@ import {
 } from '../data/rows.js';
 import { nowMs, useStore } from '../data/store.js';
 import { Glyph } from '../parts/glyph.jsx';
-import { limiterHash, overviewHash } from '../routing.js';
+import { limiterHash, overviewHash, type Route } from '../routing.js';
 import { useTitle } from '../shell/title.js';
 import { useLastEpisodes } from './episodes.js';
 import { useOverviewKeys } from './keys.js';
@@ -44,10 +44,10 @@ const LEVEL_WORDS = {
   well: 'well',
 };
 
-export function Overview({ search: asked, sort: askedSort }: { search: string; sort: string }) {
+export function Overview({ route }: { route: Extract<Route, { page: 'overview' }> }) {
   const { rows: views, heard } = useStore();
-  const [search, setSearch] = useState(asked);
-  const [sort, setSort] = useState<Sort>(parseSort(askedSort));
+  const [search, setSearch] = useState(route.search);
+  const [sort, setSort] = useState<Sort>(parseSort(route.sort));
   const [chosen, setChosen] = useState<string | null>(null);
   const box = useRef<HTMLInputElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -70,9 +70,15 @@ export function Overview({ search: asked, sort: askedSort }: { search: string; s
       wrong.map((row) => ({ name: row.view.limiter, words: row.attention.words })),
     ),
   );
-  useEffect(() => {
+  // Written before the next key: a frame later it would take the place of the address that Enter has gone to.
+  useLayoutEffect(() => {
     history.replaceState(null, '', overviewHash(search, sortText(sort)));
   }, [search, sort]);
+  // The address was changed by a link, or by the browser's back.
+  useLayoutEffect(() => {
+    setSearch(route.search);
+    setSort(parseSort(route.sort));
+  }, [route]);
 
   // Two keys may come before the page is drawn again: the second starts from where the first has led.
   const cursor = useRef<string | null>(null);
@@ -90,7 +96,12 @@ export function Overview({ search: asked, sort: askedSort }: { search: string; s
     const row = shown[place()];
     if (row !== undefined) location.hash = limiterHash(row.view.limiter);
   };
-  useOverviewKeys({ search: () => box.current?.focus(), move, open });
+  useOverviewKeys({
+    search: () => box.current?.focus(),
+    clear: () => setSearch(''),
+    move,
+    open,
+  });
   const onSearchKey = (event: KeyboardEvent) => {
     if (event.key === 'Escape') {
       setSearch('');

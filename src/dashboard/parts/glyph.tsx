@@ -10,6 +10,21 @@ function shownState(view: StatusView): Shown {
   return view.gliding ? 'gliding' : view.state;
 }
 
+/** "closed" of a breaker means that requests pass: what each state does to them, beside its name wherever it stands. */
+export const STATE_DOES: Record<Shown, string> = {
+  closed: 'passing',
+  open: 'denying all',
+  'half-open': 'probing',
+  recovering: 'rising',
+  gliding: 'to safe values',
+  unmanaged: 'numbers in code',
+};
+
+/** `closed · passing` */
+export function stateWords(shown: Shown): string {
+  return `${shown} · ${STATE_DOES[shown]}`;
+}
+
 /** On a square of 16. */
 const SHAPES: Record<Shown | Level, string> = {
   closed: 'M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2Z',
@@ -35,10 +50,12 @@ export function Glyph({ shape }: { shape: Shown | Level }) {
 
 export function StateBadge({ view }: { view: StatusView }) {
   const shown = shownState(view);
+  const passesAll = view.mode === 'off' || view.mode === 'shadow';
   return (
     <span class={`state ${shown}`}>
       <Glyph shape={shown} />
       {shown}
+      <span class="does">· {passesAll ? 'not enforced' : STATE_DOES[shown]}</span>
     </span>
   );
 }

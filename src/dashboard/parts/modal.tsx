@@ -1,6 +1,6 @@
 /** A dialog in front of the page: the browser keeps the focus in it, Escape closes it. Stage: dashboard. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export function Modal({
   title,
@@ -12,14 +12,16 @@ export function Modal({
   children: ComponentChildren;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At once, not a frame later: a key pressed in between would go to the page behind.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const shown = dialog.current;
     shown?.showModal();
     // What is asked for comes first; else the browser takes the cross, and Enter closes what was just opened.
     shown?.querySelector<HTMLElement>('.dialog-body :is(input, select)')?.focus();
     return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      const still = before instanceof HTMLElement && before.isConnected;
+      (still ? before : document.getElementById('main'))?.focus();
     };
   }, []);
   return (

@@ -2,6 +2,7 @@
 import type { PoliciesAnswer } from '../../api/types.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { Glyph } from '../parts/glyph.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { policyHash } from '../routing.js';
@@ -13,7 +14,7 @@ import { type Plan, Stands } from './stands.jsx';
 const PLAN_EVERY_MS = 30_000;
 
 export function PoliciesPage({ name }: { name: string | null }) {
-  const asked = useAnswer('policies', api.policies, PLAN_EVERY_MS);
+  const asked = useAnswer('policies', api.policies, { everyMs: PLAN_EVERY_MS });
   const answer = asked.value;
   const plans = answer?.limiters ?? [];
   const wrong =
@@ -28,7 +29,7 @@ export function PoliciesPage({ name }: { name: string | null }) {
         <h1>Policies</h1>
         <p class="soft">The files of the daemon that answers, against what is adopted in Redis.</p>
       </div>
-      {asked.fault !== null && <p class="error">{asked.fault}</p>}
+      <AnswerState asked={asked} reading="Reading them…" />
       {answer !== null && answer.faults.length > 0 && <Faults faults={answer.faults} />}
       {answer?.warnings.map((warning) => (
         <p key={warning} class="state look">
@@ -36,9 +37,7 @@ export function PoliciesPage({ name }: { name: string | null }) {
           <Outside text={warning} />
         </p>
       ))}
-      {answer === null ? (
-        asked.fault === null && <p class="empty">Reading them…</p>
-      ) : plans.length === 0 ? (
+      {answer === null ? null : plans.length === 0 ? (
         <p class="empty">No policy is adopted, and this daemon has no file of one.</p>
       ) : (
         <section class="sheet" aria-label="Policies by limiter">

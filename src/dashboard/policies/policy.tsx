@@ -5,6 +5,7 @@ import { number } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
 import { mayWrite, useStore } from '../data/store.js';
+import { AnswerState } from '../parts/answer.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { changeHash, limiterHash } from '../routing.js';
@@ -15,8 +16,10 @@ export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) 
   const state = useStore();
   const [promoting, setPromoting] = useState(false);
   const [done, setDone] = useState<string | null>(null);
-  const limiter = useAnswer(`${name} ${plan?.revision ?? ''}`, () => api.limiter(name));
-  const history = useAnswer(`${name} ${plan?.adopted ?? ''}`, () => api.policyHistory(name));
+  const limiter = useAnswer(name, () => api.limiter(name), { turn: `${plan?.revision ?? ''}` });
+  const history = useAnswer(name, () => api.policyHistory(name), {
+    turn: plan?.adopted ?? '',
+  });
   const adopted = limiter.value?.policy ?? null;
   return (
     <>
@@ -45,9 +48,8 @@ export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) 
       )}
       <section class="sheet" aria-label="Versions">
         <h2>Versions</h2>
-        {history.value === null ? (
-          <p class={history.fault ? 'error' : 'soft'}>{history.fault ?? 'Reading them…'}</p>
-        ) : (
+        <AnswerState asked={history} reading="Reading them…" />
+        {history.value !== null && (
           <ul class="changes">
             {history.value.versions.map((version) => (
               <li key={`${version.hash} ${version.atMs}`} class="version">

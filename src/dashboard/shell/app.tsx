@@ -1,5 +1,5 @@
 /** The whole page: which part of it the address names, the stream it needs, and what stands around it. Stage: dashboard. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isStale } from '../data/freshness.js';
 import { useStore } from '../data/store.js';
 import { retryNow, watch } from '../data/stream.js';
@@ -26,9 +26,11 @@ export function App() {
   useEffect(() => {
     if (mayRead) watch(limiter);
   }, [limiter, mayRead]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === '?' && !isTyping(event)) setFront('help');
+      if (event.key !== '?' || isTyping(event)) return;
+      event.preventDefault();
+      setFront('help');
     };
     const onLook = () => {
       if (document.visibilityState === 'visible') retryNow();
@@ -76,7 +78,7 @@ export function App() {
 function Page({ route }: { route: Route }) {
   switch (route.page) {
     case 'overview':
-      return <Overview search={route.search} sort={route.sort} />;
+      return <Overview route={route} />;
     case 'limiter':
       return <LimiterPage key={route.name} name={route.name} change={route.change} />;
     case 'policies':
@@ -97,7 +99,7 @@ function Page({ route }: { route: Route }) {
 /** The address after the `#`; another page begins at its top, with the focus there. */
 function useRoute(): Route {
   const [route, setRoute] = useState(() => parseRoute(location.hash));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onHash = () => {
       setRoute(parseRoute(location.hash));
       scrollTo(0, 0);

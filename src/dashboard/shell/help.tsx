@@ -1,5 +1,5 @@
 /** Keys, shapes and words, in one dialog: `?`. Stage: dashboard. */
-import { Glyph, type Shown } from '../parts/glyph.jsx';
+import { Glyph, type Shown, STATE_DOES } from '../parts/glyph.jsx';
 import { Modal } from '../parts/modal.jsx';
 
 const KEYS: readonly [string, string][] = [
@@ -10,8 +10,8 @@ const KEYS: readonly [string, string][] = [
   ['?', 'this help'],
 ];
 const STATES: readonly [Shown, string][] = [
-  ['closed', 'the breaker is closed: limits are in force as shown'],
-  ['open', 'everything is denied until the open time has passed'],
+  ['closed', 'as a switch is closed: requests pass, within the limits shown'],
+  ['open', 'as a switch is open: every request is denied until the open time has passed'],
   ['half-open', 'a few probes pass; their outcome decides'],
   ['recovering', 'limits rise step by step to what held before'],
   ['gliding', 'no daemon: limits move to their safe values'],
@@ -39,6 +39,7 @@ export function Help({ onClose }: { onClose: () => void }) {
             <dt class={`state ${state}`}>
               <Glyph shape={state} />
               {state}
+              <span class="does">· {STATE_DOES[state]}</span>
             </dt>
             <dd>{what}</dd>
           </div>

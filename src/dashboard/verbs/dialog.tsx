@@ -1,5 +1,5 @@
 /** A verb: what it asks for, what it would do (asked again with each answer), a reason, then compare-and-set. Stage: dashboard. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Verb, VerbAnswer, VerbRequest } from '../../api/types.js';
 import { ApiError, api } from '../client.js';
 import { refusedWords } from '../data/session.js';
@@ -28,7 +28,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
     ...{ ends: NO_ENDS, clear: false },
     ...{ to, mode: to === '' ? 'auto' : modeOf(to), anyway: false },
   });
-  const [plan, setPlan] = useState<VerbAnswer | null>(null);
+  const [planned, setPlanned] = useState<{ of: string; answer: VerbAnswer } | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   const [moved, setMoved] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
@@ -40,8 +40,11 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
       ? request
       : JSON.stringify({ ...request, reason: request.anyway ? 'given' : undefined });
 
-  useEffect(() => {
-    setPlan(null);
+  // Of another question it is no plan: Enter right after a key must not write what was never shown.
+  const of = `${turn} ${asked}`;
+  const plan = planned?.of === of ? planned.answer : null;
+
+  useLayoutEffect(() => {
     setFault(null);
     if (typeof request === 'string') return;
     let wanted = true;
@@ -49,7 +52,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
       const dry: VerbRequest = { ...request, dryRun: true };
       if (!dry.anyway) delete dry.reason;
       api.verb(limiter, verb, dry).then(
-        (answer) => wanted && setPlan(answer),
+        (answer) => wanted && setPlanned({ of, answer }),
         (error) => wanted && setFault(refusedWords(error)),
       );
     }, PREVIEW_AFTER_MS);
@@ -57,7 +60,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
       wanted = false;
       clearTimeout(timer);
     };
-  }, [asked, turn, limiter, verb]);
+  }, [of, limiter, verb]);
 
   const write = async (event: Event) => {
     event.preventDefault();

@@ -2,13 +2,13 @@
 import type { EntryValues } from '../../actuate/entry.js';
 import type { VerbAnswer } from '../../api/types.js';
 import { number } from '../../view/text.js';
-import { Glyph } from '../parts/glyph.jsx';
+import { Glyph, stateWords } from '../parts/glyph.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 
 const ROWS: readonly [string, (values: EntryValues) => string][] = [
   ['Mode', (values) => values.mode],
-  ['Breaker', (values) => values.state],
+  ['Breaker', (values) => stateWords(values.state)],
   ['Rate', rateOf],
   ['Capacity', (values) => number(values.capacity)],
   ['Cap', (values) => (values.inFlightMax ? number(values.inFlightMax) : 'none')],
@@ -16,8 +16,8 @@ const ROWS: readonly [string, (values: EntryValues) => string][] = [
 
 /** The rate in the log is the one that comes back; an open breaker lets none of it through. */
 function rateOf({ rate, state }: EntryValues): string {
-  if (state === 'open') return `0/s; closed ${number(rate)}/s`;
-  if (state === 'half-open') return `probes; closed ${number(rate)}/s`;
+  if (state === 'open') return `0/s; ${number(rate)}/s once closed`;
+  if (state === 'half-open') return `probes; ${number(rate)}/s once closed`;
   return `${number(rate)}/s`;
 }
 
