@@ -28,9 +28,9 @@ export interface Evidence {
   /** Notes of what the law would have done: a note a minute at most, so at least so many. */
   cuts: number;
   trips: number;
-  /** Requests that were admitted in those hours, and how many of them the rate of the law would have refused. */
+  /** Requests that were admitted in those hours, and how many of them the rate of the law would have denied. */
   admitted: number;
-  refused: number;
+  denied: number;
 }
 
 /** Notes looked through; one a minute for a day and a half. */
@@ -64,7 +64,7 @@ export function evidenceOf(
   params: Pick<Params, 'rate' | 'inFlightMax'>,
   sinceMs: number,
 ): Evidence {
-  let [watchedS, knownS, freshS, admitted, refused, next] = [0, 0, 0, 0, 0, 0];
+  let [watchedS, knownS, freshS, admitted, denied, next] = [0, 0, 0, 0, 0, 0];
   let wouldBe: Pick<EntryValues, 'rate' | 'state'> = { rate: params.rate, state: 'closed' };
   for (const row of rows) {
     watchedS += row.watchedS;
@@ -79,11 +79,11 @@ export function evidenceOf(
     if (row.watchedS === 0) continue;
     admitted += row.admitted;
     const passes = wouldBe.state === 'open' ? 0 : wouldBe.rate * 60;
-    refused += Math.max(0, row.admitted - passes);
+    denied += Math.max(0, row.admitted - passes);
   }
   return {
     ...{ sinceMs, hours: watchedS / 3600, fresh: knownS > 0 ? freshS / knownS : null },
-    ...{ ...countNotes(notes, params), admitted, refused: Math.round(refused) },
+    ...{ ...countNotes(notes, params), admitted, denied: Math.round(denied) },
   };
 }
 
@@ -118,11 +118,11 @@ export function lacking({ hours, fresh }: Evidence): string[] {
 
 /** `watched 31.2 h, 99.7 % of the readings fresh; the law would have cut 12 times and …`. */
 export function evidenceText(evidence: Evidence): string {
-  const { hours, fresh, cuts, trips, admitted, refused } = evidence;
-  const share = admitted === 0 ? '' : ` (${shareText(refused / admitted)})`;
+  const { hours, fresh, cuts, trips, admitted, denied } = evidence;
+  const share = admitted === 0 ? '' : ` (${shareText(denied / admitted)})`;
   const readings =
     fresh === null ? 'readings not known' : `${shareText(fresh)} of the readings fresh`;
-  return `watched ${hoursText(hours)}, ${readings}; the law would have cut ${times(cuts)}, tripped ${times(trips)}, and its rate refused ${refused} of ${admitted} requests${share}`;
+  return `watched ${hoursText(hours)}, ${readings}; the law would have cut ${times(cuts)}, tripped ${times(trips)}, and its rate denied ${denied} of ${admitted} requests${share}`;
 }
 
 /** Rounded down: 23.99 h are not yet 24 h. */

@@ -17,7 +17,7 @@ export function costOf(
   const first = Math.floor(fromMs / MINUTE_MS);
   const last = Math.floor(untilMs / MINUTE_MS);
   const total: EpisodeCost = {
-    refused: 0,
+    denied: 0,
     byReason: {},
     shed: 0,
     objectiveMissedS: 0,
@@ -33,7 +33,7 @@ export function costOf(
 /** Adds one minute to a cost; a report counts those of a day so. */
 export function addMinute(total: EpisodeCost, row: HistoryRow): void {
   for (const [reason, count] of Object.entries(row.denied)) {
-    total.refused += count;
+    total.denied += count;
     total.byReason[reason] = (total.byReason[reason] ?? 0) + count;
     if (reason === SHED_REASON) total.shed += count;
   }

@@ -7,7 +7,7 @@ import type { Episode, EpisodeEntry } from './episode-types.js';
 type Told = Omit<Episode, 'sentence'>;
 
 /**
- * `orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 3,120 refused; back at 394`. What a person did is told
+ * `orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 3,120 denied; back at 394`. What a person did is told
  * beside the cause, not as its effect: `p99 612 ms; 400 → 118/s; 9 changes; pin to 23/s by ops@db` says that the law
  * went down to 118 and the person to 23.
  */
@@ -37,7 +37,7 @@ function movingSentence(episode: Told, entries: readonly EpisodeEntry[]): string
     tripped(episode),
     episode.changes > 1 ? `${thousands(episode.changes)} ${counted(episode)}` : '',
     episode.cause.kind === 'person' ? '' : acts(entries),
-    episode.cost && episode.cost.refused > 0 ? `${thousands(episode.cost.refused)} refused` : '',
+    episode.cost && episode.cost.denied > 0 ? `${thousands(episode.cost.denied)} denied` : '',
     ending(episode),
   ];
   return parts.filter((part) => part !== '').join('; ');

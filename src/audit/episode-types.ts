@@ -67,7 +67,7 @@ export interface EpisodeAct {
 /** From the minute roll-ups of the minutes that the episode touches. */
 export interface EpisodeCost {
   /** Requests denied, and by which reason. */
-  refused: number;
+  denied: number;
   byReason: Record<string, number>;
   /** Of those: low priorities, kept out by the reserve. */
   shed: number;

@@ -110,7 +110,7 @@ export function timesText(episode: Pick<EpisodeView, 'fromMs' | 'toMs' | 'open'>
   return `${day} ${episodeTimes(episode, clock)}`;
 }
 
-/** `r120–r160, 3,120 refused (rate 2,900, reserve 220), objective missed 5 min 10 s`. */
+/** `r120–r160, 3,120 denied (rate 2,900, reserve 220), objective missed 5 min 10 s`. */
 export function detailText({
   lane,
   firstRevision,
@@ -122,11 +122,11 @@ export function detailText({
   const revisions =
     firstRevision === lastRevision ? `r${firstRevision}` : `r${firstRevision}–r${lastRevision}`;
   const parts = lane === 'would_be' ? [] : [revisions];
-  if (cost !== null && cost.refused > 0) {
+  if (cost !== null && cost.denied > 0) {
     const by = Object.entries(cost.byReason)
       .sort(([, m], [, n]) => n - m)
       .map(([reason, count]) => `${clean(reason)} ${thousands(count)}`);
-    parts.push(`${thousands(cost.refused)} refused (${by.join(', ')})`);
+    parts.push(`${thousands(cost.denied)} denied (${by.join(', ')})`);
   }
   if (cost !== null && cost.objectiveMissedS > 0) {
     parts.push(`objective missed ${span(cost.objectiveMissedS * 1000)}`);

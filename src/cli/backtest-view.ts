@@ -130,7 +130,7 @@ function closedText(io: CliIo, closed: ClosedLoop | NoFit): void {
     `${(100 * deniedShare).toFixed(1)} %`,
     String(changes),
   ]);
-  io.out(io.table(['', 'good', 'p95', 'refused', 'changes'], body));
+  io.out(io.table(['', 'good', 'p95', 'denied', 'changes'], body));
   io.out(`Recorded were ${number(recordedOkPerSecond)} ok/s, in time or late.`);
 }
 

@@ -105,5 +105,5 @@ function costText(cost: AroundView['stood']['cost']): string {
     cost.objectiveMissedS > 0
       ? `objective missed ${span(cost.objectiveMissedS * 1000)}`
       : 'objective met';
-  return `; in its minutes ${thousands(cost.refused)} refused, ${missed}`;
+  return `; in its minutes ${thousands(cost.denied)} denied, ${missed}`;
 }

@@ -102,7 +102,7 @@ function item(episode: EpisodeView): string {
   return `<li>${times} ${lane}${text(episode.sentence)}${note}</li>`;
 }
 
-/** Demand against the rate, the cap against what was under way, response times, what was refused. */
+/** Demand against the rate, the cap against what was under way, response times, what was denied. */
 function plotsOf(
   view: ReportView,
   rows: readonly HistoryRow[],
@@ -113,7 +113,7 @@ function plotsOf(
   const of = (value: (row: HistoryRow) => number | null) =>
     steps.map((step) => mean(step.map(value).filter((one) => one !== null)));
   const perSecond = (count: (row: HistoryRow) => number) => of((row) => count(row) / 60);
-  const refused = (row: HistoryRow) => Object.values(row.denied).reduce((sum, n) => sum + n, 0);
+  const denied = (row: HistoryRow) => Object.values(row.denied).reduce((sum, n) => sum + n, 0);
   const shaded = steps.flatMap((step, i): (readonly [number, number])[] =>
     step.some(({ notClosedS }) => notClosedS > 0) ? [[i, i + 1]] : [],
   );
@@ -153,9 +153,9 @@ function plotsOf(
     },
     {
       ...common,
-      title: 'Refused',
+      title: 'Denied',
       unit: 'requests a second',
-      lines: [{ title: 'refused', style: 'none', values: perSecond(refused) }],
+      lines: [{ title: 'denied', style: 'none', values: perSecond(denied) }],
     },
   ];
 }

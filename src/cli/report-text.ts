@@ -37,7 +37,7 @@ export function reportFacts(view: ReportView): [label: string, text: string][] {
       ['at the floor', timeText(view, view.atFloorMs)],
       ['at the ceiling', timeText(view, view.atCeilingMs)],
       ['breaker', breakerText(view)],
-      ['refused', refusedText(view)],
+      ['denied', deniedText(view)],
       ['objective', objectiveText(view)],
       ...view.ceilings.map((each) => ['bound', ceilingText(each)]),
       ['held back', view.held.map(heldText).join('; ')],
@@ -50,7 +50,7 @@ export function reportFacts(view: ReportView): [label: string, text: string][] {
 export function reportTable(io: CliIo, views: readonly ReportView[]): string {
   const head = [
     ...['LIMITER', 'CHANGES', 'EPISODES', 'FLOOR', 'CEILING', 'TRIPS', 'OPEN'],
-    ...['REFUSED', 'MISSED', 'BOUND'],
+    ...['DENIED', 'MISSED', 'BOUND'],
   ];
   const time = (ms: number) => (ms > 0 ? span(ms) : '–');
   const rows = views.map((view) => [
@@ -61,7 +61,7 @@ export function reportTable(io: CliIo, views: readonly ReportView[]): string {
     time(view.atCeilingMs),
     String(view.trips),
     time(view.openMs),
-    view.traffic === null ? 'unknown' : thousands(view.traffic.refused),
+    view.traffic === null ? 'unknown' : thousands(view.traffic.denied),
     view.traffic === null ? 'unknown' : time(view.traffic.objectiveMissedS * 1000),
     view.ceilings.map(ceilingText).join('; '),
   ]);
@@ -96,17 +96,17 @@ function breakerText({ trips, openMs }: ReportView): string {
   return `opened ${trips} ${trips === 1 ? 'time' : 'times'}, stood open or half-open for ${span(openMs)}`;
 }
 
-function refusedText({ traffic }: ReportView): string {
+function deniedText({ traffic }: ReportView): string {
   if (traffic === null) return 'unknown: there are no minute roll-ups of that time';
-  const { refused, offered, byReason, worstMinute } = traffic;
-  if (refused === 0) return `none of ${thousands(offered)} requests`;
+  const { denied, offered, byReason, worstMinute } = traffic;
+  if (denied === 0) return `none of ${thousands(offered)} requests`;
   const by = Object.entries(byReason)
     .sort(([, m], [, n]) => n - m)
     .map(([reason, count]) => `${clean(reason)} ${thousands(count)}`);
   const worst = worstMinute
-    ? `; most in the minute from ${localTime(worstMinute.atMs).slice(11, 16)}: ${thousands(worstMinute.refused)}`
+    ? `; most in the minute from ${localTime(worstMinute.atMs).slice(11, 16)}: ${thousands(worstMinute.denied)}`
     : '';
-  return `${thousands(refused)} of ${thousands(offered)} requests (${share(refused, offered)}): ${by.join(', ')}${worst}`;
+  return `${thousands(denied)} of ${thousands(offered)} requests (${share(denied, offered)}): ${by.join(', ')}${worst}`;
 }
 
 function objectiveText({ traffic }: ReportView): string {

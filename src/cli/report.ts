@@ -1,4 +1,4 @@
-/** `flyball report`: what happened over a time, counted: changes, episodes, time at the bounds, trips, refusals, objectives. Stage: cli. */
+/** `flyball report`: what happened over a time, counted: changes, episodes, time at the bounds, trips, denials, objectives. Stage: cli. */
 import { writeFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { EXIT, FlyballError } from '../errors.js';

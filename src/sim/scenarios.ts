@@ -4,7 +4,7 @@ import { jumps, lines, type Scenario } from './scenario.js';
 const LIST = [
   {
     name: 'steady',
-    says: 'Six tenths of the capacity: nothing must be refused.',
+    says: 'Six tenths of the capacity: nothing must be denied.',
     durationS: 180,
     phases: [0],
     disturbances: [],

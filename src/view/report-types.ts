@@ -1,4 +1,4 @@
-/** What a limiter did over a time, as plain data: changes, episodes, time at its bounds, trips, refusals, objectives, what would be. Stage: cli, api, dashboard. */
+/** What a limiter did over a time, as plain data: changes, episodes, time at its bounds, trips, denials, objectives, what would be. Stage: cli, api, dashboard. */
 import type { EntryValues } from '../actuate/entry.js';
 import type { EpisodeCost } from '../audit/episodes.js';
 import type { HeldBack, Standing } from '../audit/standing.js';
@@ -44,8 +44,8 @@ export interface ReportTraffic extends EpisodeCost {
   failed: number;
   /** Seconds of which a daemon saw the signals: what `objectiveMissedS` and `notClosedS` are of. */
   watchedS: number;
-  /** The minute in which most was refused; null: nothing was. */
-  worstMinute: { atMs: number; refused: number } | null;
+  /** The minute in which most was denied; null: nothing was. */
+  worstMinute: { atMs: number; denied: number } | null;
 }
 
 export type SuggestedView =

@@ -91,15 +91,15 @@ async function readTraffic(
   const rows = await readHistory(redis, limiterKeys(address), sinceMs);
   if (rows.length === 0) return null;
   const total: EpisodeCost = {
-    ...{ refused: 0, byReason: {}, shed: 0, objectiveMissedS: 0, notClosedS: 0, minutes: 0 },
+    ...{ denied: 0, byReason: {}, shed: 0, objectiveMissedS: 0, notClosedS: 0, minutes: 0 },
   };
   const traffic = { offered: 0, admitted: 0, failed: 0, watchedS: 0 };
   let worst: ReportTraffic['worstMinute'] = null;
   for (const row of rows) {
-    const before = total.refused;
+    const before = total.denied;
     addMinute(total, row);
-    const refused = total.refused - before;
-    if (refused > (worst?.refused ?? 0)) worst = { atMs: row.minute * 60_000, refused };
+    const denied = total.denied - before;
+    if (denied > (worst?.denied ?? 0)) worst = { atMs: row.minute * 60_000, denied };
     traffic.offered += row.offered;
     traffic.admitted += row.admitted;
     traffic.failed += row.failed;

@@ -163,17 +163,17 @@ describe('episodes', () => {
     expect(episode).toMatchObject({
       open: true,
       cost: {
-        refused: 400,
+        denied: 400,
         byReason: { rate: 380, reserve: 20 },
         shed: 20,
         objectiveMissedS: 20,
         notClosedS: 0,
         minutes: 1,
       },
-      sentence: 'cut; 400 → 90/s; 2 changes; 400 refused; not over, now at 90',
+      sentence: 'cut; 400 → 90/s; 2 changes; 400 denied; not over, now at 90',
     });
     expect((await rig.run('audit checkout')).stdout).toMatch(
-      /–now {2}cut; .*\n {4}r120–r121, 400 refused \(rate 380, reserve 20\), objective missed 20 s, it may/,
+      /–now {2}cut; .*\n {4}r120–r121, 400 denied \(rate 380, reserve 20\), objective missed 20 s, it may/,
     );
   });
 

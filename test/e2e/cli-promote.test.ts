@@ -90,7 +90,7 @@ describe('promote', () => {
     expect(JSON.parse(done.stdout)).toMatchObject({
       ...{ schema: 1, verb: 'promote', status: 'done', revision: 2 },
       ...{ before: { mode: 'recommend', rate: 100 }, after: { mode: 'auto', rate: 100 } },
-      evidence: { hours: 2, fresh: 1, cuts: 0, trips: 0, refused: 0 },
+      evidence: { hours: 2, fresh: 1, cuts: 0, trips: 0, denied: 0 },
     });
     expect((await newest()).body.detail).toMatchObject({ anyway: true, why: 'load test' });
   });
@@ -115,7 +115,7 @@ describe('promote', () => {
     const done = await run(['promote', 'checkout', '--to', 'auto'], 'y\n');
     expect(done.code).toBe(0);
     expect(done.stderr).toMatch(
-      /cut once, tripped once, and its rate refused 0 of 1800000 requests/,
+      /cut once, tripped once, and its rate denied 0 of 1800000 requests/,
     );
     expect(done.stderr).toMatch(/mode {10}recommend {2}→ {2}auto/);
     expect(done.stderr).toMatch(/to make it the file's, write mode: 'auto'/);

@@ -47,7 +47,7 @@ describe('one limiter', () => {
     expect(text).toMatch(/^ {2}at the floor {3}never$/m);
     expect(text).toMatch(/^ {2}breaker {8}opened 1 time, stood open or half-open for 30 s$/m);
     expect(text).toMatch(
-      /^ {2}refused {8}420 of 12,000 requests \(3\.5 %\): rate 400, subject 20; most in the minute from \d\d:\d\d: 300$/m,
+      /^ {2}denied {9}420 of 12,000 requests \(3\.5 %\): rate 400, subject 20; most in the minute from \d\d:\d\d: 300$/m,
     );
     expect(text).toMatch(
       /^ {2}objective {6}missed for 12 s, 10 % of the 2 min that a daemon watched with traffic$/m,
@@ -89,8 +89,8 @@ describe('one limiter', () => {
       inForce: { rate: 100, capacity: 200, inFlightMax: 24 },
       bounds: { rate: { min: 20, max: 400 }, inFlight: { min: 2, max: 64 } },
       traffic: {
-        ...{ offered: 6000, admitted: 5990, refused: 100, byReason: { rate: 100 }, shed: 0 },
-        ...{ objectiveMissedS: 12, watchedS: 60, minutes: 1, worstMinute: { refused: 100 } },
+        ...{ offered: 6000, admitted: 5990, denied: 100, byReason: { rate: 100 }, shed: 0 },
+        ...{ objectiveMissedS: 12, watchedS: 60, minutes: 1, worstMinute: { denied: 100 } },
       },
       wouldBe: null,
       suggested: { status: 'refused', sentence: expect.any(String) },
@@ -136,7 +136,7 @@ describe('all limiters', () => {
     await log(THREE, 3600, search);
     const shown = await rig.run('report --since 2d');
     expect(shown.stdout).toMatch(
-      /^LIMITER +CHANGES +EPISODES +FLOOR +CEILING +TRIPS +OPEN +REFUSED +MISSED +BOUND$/m,
+      /^LIMITER +CHANGES +EPISODES +FLOOR +CEILING +TRIPS +OPEN +DENIED +MISSED +BOUND$/m,
     );
     expect(shown.stdout).toMatch(/^checkout +1 +1 +– +– +0 +– +unknown +unknown$/m);
     expect(shown.stdout).toMatch(/^search +5 +3 +– +.* +1 +30 s +unknown +unknown$/m);

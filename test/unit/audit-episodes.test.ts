@@ -45,7 +45,7 @@ describe('sentences', () => {
     const [episode, ...others] = episodesOf(entriesOf(night()), { rows });
     expect(others).toEqual([]);
     expect(episode!.sentence).toBe(
-      'orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 2,652 refused; back at 394',
+      'orders-db waits 38; 400 → 118/s, cap 44 → 12; 41 changes; 2,652 denied; back at 394',
     );
     const utc = (ms: number) => new Date(ms).toISOString().slice(11, 16);
     expect(episodeTimes(episode!, utc)).toBe('02:14–02:30');
@@ -63,7 +63,7 @@ describe('sentences', () => {
         revision: 122,
       },
       cost: {
-        refused: 2652,
+        denied: 2652,
         byReason: { rate: 2550, reserve: 102 },
         shed: 102,
         objectiveMissedS: 177,

@@ -1,4 +1,4 @@
-/** Evidence for a promotion: what the law's rate would have refused minute by minute, its cuts and trips, what is lacking. */
+/** Evidence for a promotion: what the law's rate would have denied minute by minute, its cuts and trips, what is lacking. */
 import { expect, test } from 'vitest';
 import type { EntryValues, StoredEntry } from '../../src/actuate/entry.js';
 import { evidenceOf, evidenceText, isRecommendation, lacking } from '../../src/actuate/evidence.js';
@@ -29,7 +29,7 @@ test('each minute is held against the values noted by its end; nobody watched, n
   // At 100/s 6,000 pass; at 50/s 3,000; open none; at 80/s 4,800.
   expect(evidenceOf(rows, notes, IN_FORCE, 0)).toEqual({
     ...{ sinceMs: 0, hours: 4 / 60, fresh: 1, cuts: 1, trips: 1 },
-    ...{ admitted: 20_000, refused: 2000 + 5000 + 200 },
+    ...{ admitted: 20_000, denied: 2000 + 5000 + 200 },
   });
 });
 

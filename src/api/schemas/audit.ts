@@ -180,7 +180,7 @@ export const verbAnswer = z.object({
       cuts: number,
       trips: number,
       admitted: number,
-      refused: number,
+      denied: number,
       text,
     }),
   ),

@@ -9,7 +9,7 @@ import type {
 import { counts, known, limiterName, mode, ms, number, schemaOne, text, values } from './common.js';
 
 const cost = z.object({
-  refused: number,
+  denied: number,
   byReason: counts,
   shed: number,
   objectiveMissedS: number,
