@@ -1,6 +1,7 @@
 /** All routes of the API; the document is made from this table. Stage: api. */
 import { openApiRoute } from './openapi-route.js';
 import type { Route } from './route.js';
+import { applyRoute } from './routes/apply.js';
 import { auditRoutes } from './routes/audit.js';
 import { debugRoutes } from './routes/debug.js';
 import { episodeRoutes } from './routes/episodes.js';
@@ -19,6 +20,7 @@ const own: readonly Route[] = [
   ...episodeRoutes,
   ...policyRoutes,
   ...verbRoutes,
+  applyRoute,
   ...fleetRoutes,
 ];
 

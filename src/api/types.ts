@@ -6,6 +6,7 @@ import type { PolicyFault } from '../errors.js';
 import type { Policy } from '../policy/schema.js';
 import type { Params } from '../redis/params.js';
 import type { DecisionSample } from '../redis/tail-fields.js';
+import type { AlertsView } from '../view/alerts.js';
 import type { DebugView } from '../view/debug-types.js';
 import type { AuditRecord } from '../view/entry.js';
 import type { EpisodesPage } from '../view/episodes.js';
@@ -192,6 +193,11 @@ export interface FleetAnswer extends Omit<FleetView, 'daemons'> {
   schema: 1;
   /** `self`: the one that answers. */
   daemons: (FleetDaemon & { self: boolean })[];
+}
+
+/** `GET /alerts`: what fires, and what was told in the last day, by any daemon. */
+export interface AlertsAnswer extends AlertsView {
+  schema: 1;
 }
 
 export type * from './stream-types.js';

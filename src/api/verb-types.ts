@@ -1,7 +1,9 @@
 /** What changes a limiter over HTTP: what a verb takes and answers, as types. Stage: api. */
 import type { EntryValues } from '../actuate/entry.js';
 import type { Evidence } from '../actuate/evidence.js';
+import type { AdoptResult } from '../actuate/verbs/adopt-all.js';
 import type { BoundsTold } from '../actuate/verbs/bounds-wanted.js';
+import type { LimiterPlan } from '../view/plan.js';
 
 export type Verb =
   | 'rollback'
@@ -76,4 +78,32 @@ export interface VerbAnswer {
   notes: string[];
   /** Of `promote`: what was seen of the limiter since its policy was adopted; else null. */
   evidence: (Evidence & { text: string }) | null;
+}
+
+/** `POST /policies/{limiter}/apply`: the file of the daemon that answers. `basis`, or `revision` and `desired`, but with `dryRun`. */
+export interface ApplyRequest
+  extends Pick<VerbRequest, 'revision' | 'epoch' | 'basis' | 'dryRun' | 'reason'> {
+  /** Hash of the file that the caller saw. */
+  desired?: string;
+  /** It runs for so many percent of the subjects first. */
+  canaryPercent?: number;
+  /** Until a canary is judged, ms (default 10 min). */
+  forMs?: number;
+}
+
+/** What `flyball apply --json` says of one limiter. */
+export interface ApplyAnswer {
+  schema: 1;
+  limiter: string;
+  status: 'done' | 'dry_run' | 'nothing';
+  /** What became of it; null: nothing was asked of Redis. */
+  result: AdoptResult['status'] | null;
+  /** After it; of a dry run what it stands on. */
+  epoch: number | null;
+  revision: number | null;
+  sentence: string;
+  /** As it was shown before anything was written. */
+  plan: LimiterPlan;
+  /** Of a dry run: give it back to have this done, whatever the law moves besides; else null. */
+  basis: string | null;
 }

@@ -1,10 +1,11 @@
 /** Carries the audit logs of all limiters to one place as they grow, from where that place was left, again until it is there. Stage: audit → daemon. */
-import type { Logger } from '../log.js';
+import { type Logger, redactUrl } from '../log.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { tellExported } from '../redis/retention.js';
 import type { RedisClient } from '../redis/run-script.js';
 import { compareIds, storedMs } from '../redis/stream-id.js';
-import { type HeadLine, positionOf } from './export-line.js';
+import { type HeadLine, type Position, positionOf } from './export-line.js';
+import type { ExportState } from './export-state.js';
 import {
   type Fresh,
   findGap,
@@ -37,6 +38,8 @@ export interface Exporter {
   readonly name: string;
   /** What keeps it from exporting now; null: nothing, or another daemon does it. */
   readonly fault: string | null;
+  /** As other daemons are told of it. */
+  state(): ExportState;
   /** One round: all that is new. Never rejects. */
   round(): Promise<void>;
   /** Newest hashes, positions and what only a look at the newest entries shows; once a minute. Never rejects. */
@@ -44,6 +47,8 @@ export interface Exporter {
   close(): Promise<void>;
 }
 
+/** Daemons hear it from each other several times in a few seconds. */
+const MOST_OF_A_FAULT = 300;
 const RETRY_MS = [1_000, 2_000, 5_000, 10_000, 30_000];
 
 export function createExporter(options: ExporterOptions): Exporter {
@@ -57,11 +62,14 @@ export function createExporter(options: ExporterOptions): Exporter {
   const heads = new Map<string, string>();
   /** When the oldest entry was stored that is still to be exported. */
   let oldestMs: number | null = null;
+  let last: ExportState['last'] = null;
+  let headsMs: number | null = null;
 
   async function acquire(): Promise<boolean> {
     const now = await sink.acquire();
     if (now && !writes) {
       heads.clear();
+      last = null;
       log.info(
         { event: 'audit_exporting', exporter: sink.name },
         `Audit logs go to ${kind} from here.`,
@@ -106,6 +114,12 @@ export function createExporter(options: ExporterOptions): Exporter {
     if (items.length === 0) return;
     await sink.append(items);
     seen.exported(items.filter((item) => item.kind === 'entry').length);
+    for (const item of items) if (item.kind === 'entry') isThere(item.limiter, positionOf(item));
+  }
+
+  function isThere(limiter: string, { id, epoch, revision }: Position): void {
+    const atMs = storedMs({ id });
+    if (last === null || last.atMs <= atMs) last = { limiter, epoch, revision, atMs };
   }
 
   /** The gap and the entry after it go in one write: neither stands alone. */
@@ -142,12 +156,14 @@ export function createExporter(options: ExporterOptions): Exporter {
       const { name: limiter } = address;
       const position = sink.position(limiter);
       if (position === null) continue;
+      isThere(limiter, position);
       await tellExported(redis, limiterKeys(address), sink.name, position.id, nowMs());
       if (heads.get(limiter) === position.hash) continue;
       moved.push({ v: 1, kind: 'head', prefix, limiter, ...position, atMs: nowMs() });
     }
     if (moved.length === 0) return;
     await sink.appendHeads(moved);
+    headsMs = nowMs();
     for (const { limiter, hash } of moved) heads.set(limiter, hash);
   }
 
@@ -196,6 +212,11 @@ export function createExporter(options: ExporterOptions): Exporter {
     get fault() {
       return fault;
     },
+    state: () => ({
+      ...{ kind, to: sink.to, writes, signedBy: sink.signedBy, headsMs, last },
+      lagMs: writes ? Math.max(0, nowMs() - (oldestMs ?? nowMs())) : null,
+      fault: fault === null ? null : redactUrl(fault).slice(0, MOST_OF_A_FAULT),
+    }),
     round: () => trying(drain),
     minute: () =>
       trying(async () => {

@@ -60,6 +60,8 @@ export function createFileSink(
   return {
     kind: 'file',
     name: `file:${id}`,
+    to: dir,
+    signedBy: signer?.key ?? null,
     acquire,
     position: (limiter) => folder?.positions.get(limiter) ?? null,
     holds: (limiter, hashes) => hashesIn(dir, limiter, hashes),

@@ -72,6 +72,8 @@ export function createPostgresSink(options: {
   return {
     kind: 'postgres',
     name: `postgres:${createHash('sha256').update(withoutLogin(url)).digest('hex').slice(0, 16)}`,
+    to: placeOf(url),
+    signedBy: signer?.key ?? null,
     acquire,
     position: (limiter) => positions.get(limiter) ?? null,
     async holds(limiter, hashes) {
@@ -100,4 +102,13 @@ export function createPostgresSink(options: {
 /** The same table has the same name, whoever signs in. */
 function withoutLogin(url: string): string {
   return url.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
+}
+
+function placeOf(url: string): string {
+  try {
+    const { host, pathname } = new URL(url);
+    return `postgres://${host}${pathname}`;
+  } catch {
+    return 'postgres';
+  }
 }

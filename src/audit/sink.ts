@@ -11,6 +11,10 @@ export interface Sink {
   readonly kind: 'file' | 'postgres';
   /** The same place has the same name in each daemon. */
   readonly name: string;
+  /** For people: the folder, or the database without its login. */
+  readonly to: string;
+  /** Id of the key that signs heads; null: nobody signs them. */
+  readonly signedBy: string | null;
   /** Becomes, or stays, the one that writes there; false: another does. Rejects when the place cannot be used. */
   acquire(): Promise<boolean>;
   /** What it has, once acquired. */

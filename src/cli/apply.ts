@@ -5,13 +5,13 @@ import { policyAddress } from '../actuate/adopt.js';
 import type { AdoptStep } from '../actuate/verbs/adopt-all.js';
 import { movesSince } from '../actuate/verbs/stood.js';
 import { FlyballError } from '../errors.js';
-import { planView } from '../view/plan.js';
+import { planView, stepsOf } from '../view/plan.js';
 import { carryOut } from './adopting.js';
 import { actorName, type ChangeFlags, changing, checkFlags } from './change.js';
 import { parsePercent, parseSpan } from './options.js';
 import { type CliIo, UsageError } from './output.js';
 import { loadAll } from './plan.js';
-import { readPlan, stepsOf } from './plan-file.js';
+import { readPlan } from './plan-file.js';
 import { type Session, withRedis } from './session.js';
 import { clean } from './text.js';
 

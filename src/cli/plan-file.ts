@@ -7,7 +7,7 @@ import type { Stood } from '../actuate/verbs/stood.js';
 import { FlyballError } from '../errors.js';
 import { policyHash, policyJson } from '../policy/hash.js';
 import { parsePolicy } from '../policy/parse.js';
-import type { LimiterPlan, PlanView } from '../view/plan.js';
+import { type PlanView, stepsOf } from '../view/plan.js';
 import { UsageError } from './output.js';
 
 interface SavedLimiter {
@@ -33,21 +33,6 @@ interface SavedPlan {
 }
 
 const VERSION = 1;
-const ACTIONS: readonly string[] = ['create', 'change', 'mend'];
-
-/** Those that adopting would change. */
-export function stepsOf(
-  limiters: readonly LimiterPlan[],
-  loaded: readonly LoadedPolicy[],
-): AdoptStep[] {
-  return limiters
-    .filter(({ action }) => ACTIONS.includes(action))
-    .map(({ limiter, action, stood }) => ({
-      loaded: loaded.find(({ policy }) => policy.limiter.name === limiter)!,
-      stood,
-      mends: action === 'mend',
-    }));
-}
 
 /** Writes it for its owner alone. */
 export function savePlan(

@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { retireCanary } from '../actuate/canary-end.js';
 import { stopCanary } from '../actuate/verbs/canary.js';
-import { planView } from '../view/plan.js';
+import { planView, stepsOf } from '../view/plan.js';
 import {
   findVersion,
   type PolicyHistory,
@@ -14,7 +14,6 @@ import {
 import { carryOut } from './adopting.js';
 import { actorName, type ChangeFlags, changing, checkFlags, runChange } from './change.js';
 import { type CliIo, UsageError } from './output.js';
-import { stepsOf } from './plan-file.js';
 import { fieldLines } from './plan-text.js';
 import { findLimiter, withRedis } from './session.js';
 import { clean, localTime } from './text.js';

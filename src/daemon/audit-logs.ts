@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { retain } from '../actuate/retention.js';
 import { prepareFolder } from '../audit/export-folder.js';
+import type { ExportState } from '../audit/export-state.js';
 import { createExporter, type Exporter } from '../audit/exporter.js';
 import { createFileSink } from '../audit/file-sink.js';
 import { probePostgres } from '../audit/postgres-driver.js';
@@ -20,6 +21,8 @@ import type { ManagedLimiter } from './managed-limiter.js';
 export interface AuditLogs {
   /** What keeps audit logs from being exported; null: nothing. */
   fault(): string | null;
+  /** Each place that they go to. */
+  exports(): ExportState[];
   start(): void;
   /** Ends what runs, and lets others export. Never rejects. */
   close(): Promise<void>;
@@ -95,6 +98,7 @@ export async function openAuditLogs(options: AuditLogsOptions): Promise<AuditLog
         ? null
         : failing.map(({ kind, fault }) => `${kind}: ${fault}`).join('; ');
     },
+    exports: () => exporters.map((exporter) => exporter.state()),
     start() {
       for (const exporter of exporters) works.push(exportOn(exporter, clock));
       works.push(every(MINUTE_MS, trim));

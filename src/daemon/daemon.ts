@@ -94,7 +94,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     record: () => ({
       ...{ name: config.name, host: hostname(), pid: process.pid, http: http?.address ?? '' },
       leads: [...limiters.values()].filter((limiter) => limiter.leads).length,
-      policyFaults: policies.faults.length,
+      ...{ policyFaults: policies.faults.length, exports: audit?.exports() ?? [] },
     }),
     onChange(living) {
       metrics.daemons.set(living.length);

@@ -1,4 +1,5 @@
 /** The daemons that live, who leads what, and how the Redis of all of them fares. Stage: cli, api. */
+import { type ExportState, readExportStates } from '../audit/export-state.js';
 import { fleetKeys, limiterKeys } from '../redis/keys.js';
 import { masters } from '../redis/read-hashes.js';
 import { redisNowMs } from '../redis/redis-time.js';
@@ -25,6 +26,8 @@ export interface FleetDaemon {
   /** Limiters that it leads. */
   leads: number;
   policyFaults: number;
+  /** Places that it exports audit logs to; null: its version does not say. */
+  exports: ExportState[] | null;
   /** Since it last spoke; more than a lease: it is gone or cut off. */
   silentMs: number;
 }
@@ -100,6 +103,7 @@ export function daemonOf(owner: string, text: string, nowMs: number): FleetDaemo
       pid: typeof said.pid === 'number' ? said.pid : null,
       version: word(said.version) || null,
       ...{ leads: count(said.leads), policyFaults: count(said.policyFaults) },
+      exports: readExportStates(said.exports),
       silentMs: Math.max(0, nowMs - Number(at)),
     },
   ];

@@ -3,6 +3,7 @@ import { type RedisClient, readParamsAnyhow } from '../actuate/actuator.js';
 import { type LoadedPolicy, policyAddress } from '../actuate/adopt.js';
 import { adoptedParams, createdParams } from '../actuate/adopted-params.js';
 import { readEntries } from '../actuate/audit.js';
+import type { AdoptStep } from '../actuate/verbs/adopt-all.js';
 import { readPolicy } from '../actuate/verbs/apply.js';
 import { type Stood, stoodOf } from '../actuate/verbs/stood.js';
 import { type FieldChange, policyDiff } from '../policy/plan.js';
@@ -100,6 +101,22 @@ export async function planView(
   const counts = { create: 0, change: 0, mend: 0, unchanged: 0, orphan: 0, refuse: 0 };
   for (const { action } of limiters) counts[action] += 1;
   return { redis: session.url, atMs, limiters, counts, warnings: groupWarnings(together) };
+}
+
+const ADOPTS: readonly PlanAction[] = ['create', 'change', 'mend'];
+
+/** Those that adopting would change. */
+export function stepsOf(
+  limiters: readonly LimiterPlan[],
+  loaded: readonly LoadedPolicy[],
+): AdoptStep[] {
+  return limiters
+    .filter(({ action }) => ADOPTS.includes(action))
+    .map(({ limiter, action, stood }) => ({
+      loaded: loaded.find(({ policy }) => policy.limiter.name === limiter)!,
+      stood,
+      mends: action === 'mend',
+    }));
 }
 
 const NONE = { mode: null, numbers: [], rollout: null, fields: [], drift: [], warnings: [] };

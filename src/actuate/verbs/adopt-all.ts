@@ -13,6 +13,8 @@ export interface AdoptStep {
   stood: Stood | null;
   /** It is adopted, and what is in force has drifted from it. */
   mends?: boolean;
+  /** Not at any other revision either, whoever made it. */
+  exact?: boolean;
 }
 
 export interface AdoptResult {
@@ -47,10 +49,10 @@ export async function adoptAll(
 ): Promise<AdoptResult[]> {
   const results: AdoptResult[] = [];
   for (const step of steps) {
-    const limiter = step.loaded.policy.limiter.name;
     try {
-      results.push(resultOf(limiter, await adoptStep(redis, step, options)));
+      results.push(await adoptOne(redis, step, options));
     } catch (error) {
+      const limiter = step.loaded.policy.limiter.name;
       const sentence = (error as Error).message;
       results.push({ limiter, status: 'failed', epoch: null, revision: null, sentence });
     }
@@ -58,15 +60,24 @@ export async function adoptAll(
   return results;
 }
 
+/** The same of one limiter; what cannot be asked of Redis rejects. */
+export async function adoptOne(
+  redis: RedisClient,
+  step: AdoptStep,
+  options: AdoptAllOptions,
+): Promise<AdoptResult> {
+  return resultOf(step.loaded.policy.limiter.name, await adoptStep(redis, step, options));
+}
+
 async function adoptStep(
   redis: RedisClient,
-  { loaded, stood, mends = false }: AdoptStep,
+  { loaded, stood, mends = false, exact = false }: AdoptStep,
   { actor, why, prefix, canary, nowMs }: AdoptAllOptions,
 ): Promise<AdoptOutcome> {
   const moved = (params: Params | null, redisMs: number) => {
     // Somebody else has adopted the very same: there is nothing left to do.
     if (params?.policyHash === loaded.hash && !mends) return null;
-    const told = movesSince(stood, params, redisMs);
+    const told = movesSince(stood, params, redisMs, exact);
     return told.length === 0 ? null : `it has moved since: ${told.join('; ')}`;
   };
   const giveUpAtMs = performance.now() + CONTEND_MS;

@@ -40,7 +40,13 @@ function holdText(params: Params, nowMs: number): string | null {
 }
 
 /** What of it is no longer so, in words; empty: the plan still says what would happen. */
-export function movesSince(then: Stood | null, params: Params | null, nowMs: number): string[] {
+export function movesSince(
+  then: Stood | null,
+  params: Params | null,
+  nowMs: number,
+  /** A newer revision is a move, too. */
+  exact = false,
+): string[] {
   if (then === null) return params === null ? [] : ['it has params by now'];
   if (params === null) return ['its params are gone'];
   const now = stoodOf(params, nowMs);
@@ -48,6 +54,7 @@ export function movesSince(then: Stood | null, params: Params | null, nowMs: num
   const say = (what: string, from: string, to: string) => {
     if (from !== to) told.push(`${what} ${from} → ${to}`);
   };
+  if (exact) say('revision', `${then.epoch}/${then.revision}`, `${now.epoch}/${now.revision}`);
   say('adopted policy', then.policy.slice(0, 12), now.policy.slice(0, 12));
   say('mode', then.mode, now.mode);
   say('hold', then.hold ?? 'none', now.hold ?? 'none');

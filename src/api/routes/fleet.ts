@@ -1,7 +1,8 @@
 /** The daemons, who leads what, and the Redis of all. Stage: api. */
+import { readAlerts } from '../../view/alerts.js';
 import { readFleet } from '../../view/fleet.js';
 import { route } from '../route.js';
-import { fleetAnswer } from '../schemas/fleet.js';
+import { alertsAnswer, fleetAnswer } from '../schemas/fleet.js';
 
 export const fleetRoutes = [
   route({
@@ -19,5 +20,14 @@ export const fleetRoutes = [
       }));
       return { schema: 1, ...view, daemons };
     },
+  }),
+  route({
+    method: 'get',
+    path: '/alerts',
+    id: 'readAlerts',
+    summary: 'What fires, and what was told within a day, whichever daemon told it.',
+    role: 'reader',
+    answer: alertsAnswer,
+    handle: async ({ session }) => ({ schema: 1, ...(await readAlerts(session)) }),
   }),
 ];

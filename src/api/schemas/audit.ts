@@ -92,8 +92,9 @@ export const VERBS = [
 ] as const satisfies readonly VerbAnswer['verb'][];
 
 export const DAY_MS = 86_400_000;
-const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
-const common = {
+export const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+/** What all that changes something takes. */
+export const writes = {
   revision: count.optional().describe('what you saw: stands it elsewhere by now, 409'),
   epoch: count.optional(),
   basis: z
@@ -119,7 +120,7 @@ const holdBreaker = z.boolean().optional().describe('not even a trip moves it');
 /** Of each verb what it takes. */
 export const verbBodies = {
   rollback: z.strictObject({
-    ...common,
+    ...writes,
     ...timed,
     to: z.enum(['last', 'good']).optional().describe('before the last change; last proved good'),
     toRevision: count.optional().describe('its rate, capacity and cap come back'),
@@ -127,17 +128,17 @@ export const verbBodies = {
     toMs: count.optional().describe('what held at that time'),
   }),
   pin: z.strictObject({
-    ...common,
+    ...writes,
     ...timed,
     rate: z.number().min(0).optional().describe('tokens per second'),
     inFlight: z.number().int().min(1).optional(),
     holdBreaker,
   }),
-  release: z.strictObject(common),
-  freeze: z.strictObject({ ...common, ...timed, holdBreaker }),
-  thaw: z.strictObject(common),
+  release: z.strictObject(writes),
+  freeze: z.strictObject({ ...writes, ...timed, holdBreaker }),
+  thaw: z.strictObject(writes),
   bounds: z.strictObject({
-    ...common,
+    ...writes,
     forMs: timed.forMs,
     rateMin: z.number().positive().optional().describe('tokens per second'),
     rateMax: z.number().positive().optional(),
@@ -145,11 +146,11 @@ export const verbBodies = {
     inFlightMax: z.number().int().min(1).optional(),
     clear: z.boolean().optional().describe('end those that hold, instead'),
   }),
-  trip: z.strictObject({ ...common, ...timed }),
-  reset: z.strictObject(common),
-  approve: z.strictObject(common),
+  trip: z.strictObject({ ...writes, ...timed }),
+  reset: z.strictObject(writes),
+  approve: z.strictObject(writes),
   promote: z.strictObject({
-    ...common,
+    ...writes,
     mode: z.enum(['shadow', 'recommend', 'auto', 'file']).describe('file: what the policy says'),
     anyway: z.boolean().optional().describe('though the evidence is not enough; needs a reason'),
   }),

@@ -106,7 +106,7 @@ const owned = {
   untilMs: known(number),
 };
 
-const plan = z.object({
+export const plan = z.object({
   limiter: text,
   group: known(text),
   file: known(text),

@@ -1,6 +1,13 @@
 /** The fleet and what a stream tells, as zod. Stage: api. */
 import { z } from 'zod';
-import type { FleetAnswer, LimitersEvent, SnapshotEvent, TickEvent } from '../types.js';
+import { ALERT_KINDS } from '../../policy/notify-schema.js';
+import type {
+  AlertsAnswer,
+  FleetAnswer,
+  LimitersEvent,
+  SnapshotEvent,
+  TickEvent,
+} from '../types.js';
 import { auditRecord } from './audit.js';
 import { known, ms, number, schemaOne, text } from './common.js';
 import { point } from './limiters.js';
@@ -19,6 +26,20 @@ export const fleetAnswer = z.object({
       version: known(text),
       leads: number,
       policyFaults: number,
+      exports: known(
+        z.array(
+          z.object({
+            kind: z.enum(['file', 'postgres']),
+            to: text.describe('a folder, or a database without its login'),
+            writes: z.boolean().describe('false: another daemon writes there'),
+            signedBy: known(text).describe('id of the key that signs heads; null: nobody does'),
+            headsMs: known(number),
+            lagMs: known(number).describe('age of the oldest entry that is not there yet'),
+            last: known(z.object({ limiter: text, epoch: number, revision: number, atMs: ms })),
+            fault: known(text),
+          }),
+        ),
+      ).describe('where its audit logs go; null: its version does not say'),
       silentMs: number,
       self: z.boolean(),
     }),
@@ -40,6 +61,29 @@ export const fleetAnswer = z.object({
   }),
   leases: z.array(z.object({ limiter: text, owner: known(text), lastTickAgeMs: known(number) })),
 }) satisfies z.ZodType<FleetAnswer>;
+
+export const alertsAnswer = z.object({
+  schema: schemaOne,
+  atMs: ms,
+  alerts: z.array(
+    z.object({
+      id: text,
+      kind: z.enum(ALERT_KINDS),
+      severity: z.enum(['critical', 'warning', 'info']),
+      state: z.enum(['firing', 'event', 'resolved']),
+      limiter: known(text).describe('null: it concerns all of them'),
+      owner: known(text),
+      ...{ what: text, why: text, who: text },
+      numbers: z.array(z.object({ name: text, value: text })),
+      undo: known(text).describe('the command that takes it back'),
+      look: text.describe('the command that shows more'),
+      sinceMs: number,
+      endedMs: known(number),
+      keeper: text.describe('the daemon that answers for it'),
+    }),
+  ),
+  more: z.boolean(),
+}) satisfies z.ZodType<AlertsAnswer>;
 
 const tick = z.object({
   atMs: ms,

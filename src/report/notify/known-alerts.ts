@@ -14,6 +14,8 @@ export interface KnownAlert {
   beat: number;
   /** Wall ms of when it was told last. */
   remindedMs: number;
+  /** Of one that is over: since when it was firing. */
+  beganMs?: number;
 }
 
 export interface KnownAlerts {
@@ -103,6 +105,33 @@ export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAler
   };
 }
 
+/** Where one that is over is kept for who looks back: beside what fires, of which a name may begin anew. */
+export const endedKey = (key: string) => `flyball/ended/${key}`;
+
+/** All that can be read, at most so many. Writes nothing, unlike `each`. */
+export async function readKnownAlerts(
+  redis: RedisClient,
+  prefix: string | undefined,
+  most: number,
+): Promise<KnownAlert[]> {
+  const key = fleetKeys(prefix).alerts;
+  const found = new Map<string, KnownAlert>();
+  let cursor = '0';
+  do {
+    const page = await redis.hscan(key, cursor, 'COUNT', PAGE).catch((error: Error) => {
+      // Of another type: no alert has been told.
+      if (error.message.startsWith('WRONGTYPE')) return ['0', []] as [string, string[]];
+      throw error;
+    });
+    for (let i = 0; i < page[1].length; i += 2) {
+      const known = readKnown(page[1][i + 1]!);
+      if (known !== null && known.alert.key === page[1][i]) found.set(known.alert.key, known);
+    }
+    cursor = page[0];
+  } while (cursor !== '0' && found.size < most);
+  return [...found.values()];
+}
+
 const LONGEST = 10_000;
 const text = z.string().max(LONGEST);
 
@@ -111,7 +140,7 @@ const recordSchema = z.object({
   key: text,
   kind: z.enum(ALERT_KINDS),
   severity: z.enum(['critical', 'warning', 'info']),
-  state: z.enum(['firing', 'event']),
+  state: z.enum(['firing', 'event', 'resolved']),
   limiter: text.nullable(),
   owner: text.nullable(),
   what: text,
@@ -125,6 +154,7 @@ const recordSchema = z.object({
   keeper: text,
   beat: z.number().min(0),
   remindedMs: z.number(),
+  beganMs: z.number().min(0).max(8.64e15).optional(),
 });
 
 function textOf({ alert, ...rest }: KnownAlert): string {
@@ -133,8 +163,8 @@ function textOf({ alert, ...rest }: KnownAlert): string {
 
 function readKnown(json: string): KnownAlert | null {
   try {
-    const { keeper, beat, remindedMs, ...alert } = recordSchema.parse(JSON.parse(json));
-    return { alert, keeper, beat, remindedMs };
+    const { keeper, beat, remindedMs, beganMs, ...alert } = recordSchema.parse(JSON.parse(json));
+    return { alert, keeper, beat, remindedMs, ...(beganMs !== undefined && { beganMs }) };
   } catch {
     return null;
   }

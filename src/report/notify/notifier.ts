@@ -7,7 +7,7 @@ import type { RedisClient } from '../../redis/run-script.js';
 import type { Metrics } from '../metrics.js';
 import { type Alert, textOf } from './alert.js';
 import { attempt } from './attempt.js';
-import { createKnownAlerts } from './known-alerts.js';
+import { createKnownAlerts, endedKey } from './known-alerts.js';
 import { createOutbox, type Outbox } from './outbox.js';
 import { createStanding, type Told } from './standing.js';
 import { addressOf, nameOf, resolveTarget } from './target.js';
@@ -143,8 +143,20 @@ export function createNotifier(options: NotifierOptions): Notifier {
     // Of what one daemon alone watches, Redis may have forgotten the beginning.
     const alone = told?.told === true && alert.limiter !== null && !onlyIfRemoved;
     const removed = ended === 'unanswered' ? told?.told === true : ended.removed;
-    if (removed || told?.unsaved || alone) announce(alert, kinds);
-    else toldTo.delete(alert.key);
+    if (removed || told?.unsaved || alone) {
+      announce(alert, kinds);
+      const began = (ended === 'unanswered' ? null : ended.was) ?? told?.known.alert;
+      await keepEnded(alert, began?.atMs);
+    } else toldTo.delete(alert.key);
+  }
+
+  /** For who looks back, for a day. */
+  function keepEnded(alert: Alert, beganMs: number | undefined): Promise<void> {
+    return known.put({
+      alert: { ...alert, key: endedKey(alert.key), undo: null },
+      ...{ keeper: owner, beat: 1, remindedMs: clock.nowMs() },
+      ...(beganMs !== undefined && { beganMs }),
+    });
   }
 
   async function tell(alert: Alert): Promise<void> {

@@ -24,8 +24,8 @@ export interface Standing {
 
 /** What still fires is told again after so long. */
 const REMIND_MS = 4 * 3_600_000;
-/** Events are known for so long, then forgotten. */
-const EVENT_KEPT_MS = 86_400_000;
+/** Events, and what is over, are known for so long, then forgotten. */
+const PAST_KEPT_MS = 86_400_000;
 /** Looks without a word of its keeper: then another daemon that sees it answers for it; and then it is over. */
 const TAKE_OVER_LOOKS = 2;
 const LOST_LOOKS = 5;
@@ -67,8 +67,8 @@ export function createStanding(of: {
   async function lookAt(found: KnownAlert): Promise<void> {
     const { alert, beat, keeper } = found;
     const { key } = alert;
-    if (alert.state === 'event') {
-      if (Math.abs(clock.nowMs() - alert.atMs) > EVENT_KEPT_MS) await known.forget(key);
+    if (alert.state !== 'firing') {
+      if (Math.abs(clock.nowMs() - alert.atMs) > PAST_KEPT_MS) await known.forget(key);
       return;
     }
     const was = unchanged.get(key);
