@@ -14,7 +14,7 @@ const [what, port, folder, count] = process.argv.slice(2);
 const entries = Number(count);
 const redis = new Redis({ port: Number(port) });
 
-const STEPS = { fill, export: exportAll, verify, 'verify-redis': verifyRedis };
+const STEPS = { fill, nights: fillNights, export: exportAll, verify, 'verify-redis': verifyRedis };
 
 let peak = 0;
 const look = () => {
@@ -90,6 +90,35 @@ function bodyOf(limiter, revision) {
       Array.from({ length: 40 }, (_, i) => [`term${i}`, revision / (i + 3)]),
     ),
   };
+}
+
+/**
+ * A log of nights: 41 changes a second apart make an episode, quarter of an hour lies between two of them, and an entry
+ * carries the inputs of a law with four signals, as large as real ones. The newest was an hour ago.
+ */
+async function fillNights() {
+  const key = limiterKeys({ name: 'nights' }).audit;
+  const nights = Math.ceil(entries / 41);
+  const firstMs = Date.now() - 3_600_000 - nights * 900_000;
+  const inputs = { sample: inputsOf(70), stateBefore: inputsOf(120) };
+  let prev = GENESIS_HASH;
+  for (let from = 0; from < entries; from += 1000) {
+    const pipeline = redis.pipeline();
+    for (let i = from + 1; i <= Math.min(entries, from + 1000); i++) {
+      const atMs = firstMs + Math.floor(i / 41) * 900_000 + (i % 41) * 1000;
+      const body = { ...bodyOf('nights', i), atMs, law: 'adaptive@4', ...inputs };
+      const sealed = sealEntry(prev, body);
+      prev = sealed.hash;
+      const named = ['kind', 'change', 'epoch', '1', 'revision', String(i), 'hash', prev];
+      pipeline.xadd(key, `${atMs}-0`, ...named, 'prev', sealed.prev, 'body', sealed.body);
+    }
+    await pipeline.exec();
+  }
+}
+
+function inputsOf(count) {
+  const numbers = Array.from({ length: count }, (_, i) => [`part${i}`, Math.SQRT2 / (i + 1)]);
+  return { groups: numbers.map(([name, value]) => ({ [name]: Number(value.toFixed(6)) })) };
 }
 
 function limiterHere() {

@@ -48,16 +48,3 @@ export function createLaneChunks(lane: Lane): LaneChunks {
 
   return { add, reach, rest, newest: () => pending[0] };
 }
-
-/** Without the inputs of the decision, which are most of an entry. */
-export function slimEntry({ id, kind, epoch, revision, body }: EpisodeEntry): EpisodeEntry {
-  const { atMs, actor, reason, sentence, before, after, law, detail } = body;
-  return {
-    ...{ id, kind, epoch, revision },
-    body: {
-      ...{ atMs, actor, reason, sentence, before, after },
-      ...(law === undefined ? {} : { law }),
-      ...(detail === undefined ? {} : { detail }),
-    },
-  };
-}

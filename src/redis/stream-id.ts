@@ -15,8 +15,8 @@ export function endBefore(id: string): string {
 
 /** Redis's time in ms, and the place within it. */
 function idParts(id: string): [ms: number, n: number] {
-  const [ms = '0', n = '0'] = id.split('-');
-  return [Number(ms), Number(n)];
+  const dash = id.indexOf('-');
+  return dash < 0 ? [Number(id), 0] : [Number(id.slice(0, dash)), Number(id.slice(dash + 1))];
 }
 
 /** Redis's time at which an entry was stored, ms. */

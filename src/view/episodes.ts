@@ -1,11 +1,5 @@
 /** Episodes as they stand in Redis: a page of them, newest first, of one limiter or of many; and the one of an entry. Stage: cli, api. */
-import { isReadable, readEntry } from '../actuate/entry.js';
-import {
-  type Chunk,
-  createLaneChunks,
-  type LaneChunks,
-  slimEntry,
-} from '../audit/episode-chunks.js';
+import { type Chunk, createLaneChunks, type LaneChunks } from '../audit/episode-chunks.js';
 import {
   type Episode,
   type EpisodeEntry,
@@ -16,6 +10,7 @@ import {
   STEADY_MS,
   storedMs,
 } from '../audit/episodes.js';
+import { readSlim } from '../audit/slim-entry.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistoryMinutes } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { redisNowMs } from '../redis/redis-time.js';
@@ -132,10 +127,8 @@ async function readOf(
   for (;;) {
     const page = await redis.xrevrange(key, from, '-', 'COUNT', PAGE);
     for (const [id, fields] of page) {
-      const entry = readEntry(id, fields);
-      for (const lane of lanes) {
-        take(isReadable(entry) ? lane.add(slimEntry(entry)) : lane.reach(id));
-      }
+      const entry = readSlim(id, fields);
+      for (const lane of lanes) take(entry === null ? lane.reach(id) : lane.add(entry));
     }
     const last = page.at(-1);
     if (page.length < PAGE || last === undefined) {
@@ -176,9 +169,10 @@ async function partOf(
   address: LimiterAddress,
   found: readonly { episode: Episode; chunk: Chunk }[],
   { limit, nowMs }: OneQuery,
-  more: boolean,
+  older: boolean,
 ): Promise<Part<Episode>> {
   const page = found.slice(0, limit);
+  const more = older || found.length > limit;
   const minutes = new Set<number>();
   const oldest = Math.floor(nowMs / HISTORY_MINUTE_MS) - HISTORY_MINUTES;
   for (const { episode } of page) {
@@ -190,12 +184,15 @@ async function partOf(
   }
   const sorted = [...minutes].sort((a, b) => a - b);
   const rows = await readHistoryMinutes(redis, limiterKeys(address), sorted);
+  if (rows.length === 0) return { items: page.map(({ episode }) => episode), more };
+  const toldOf = new Map<Chunk, Episode[]>();
   const items = page.map(({ episode, chunk }) => {
     const { entries, cut, lane } = chunk;
-    const told = rows.length === 0 ? [] : episodesOf(entries, { nowMs, cut, rows }, lane);
+    const told = toldOf.get(chunk) ?? episodesOf(entries, { nowMs, cut, rows }, lane);
+    toldOf.set(chunk, told);
     return told.find(({ id }) => id === episode.id) ?? episode;
   });
-  return { items, more: more || found.length > limit };
+  return { items, more };
 }
 
 /** Of each lane the first entry at or after a place: it says whether the newest before it goes on there. */
@@ -209,9 +206,9 @@ async function nextOfEachLane(
   for (let read = 0; read < MOST_ENTRIES && found.size < 2; read += PAGE) {
     const page = await redis.xrange(key, from, '+', 'COUNT', PAGE);
     for (const [entryId, fields] of page) {
-      const entry = readEntry(entryId, fields);
-      const lane = isReadable(entry) ? laneOf(entry) : null;
-      if (lane !== null && isReadable(entry) && !found.has(lane)) found.set(lane, slimEntry(entry));
+      const entry = readSlim(entryId, fields);
+      const lane = entry === null ? null : laneOf(entry);
+      if (entry !== null && lane !== null && !found.has(lane)) found.set(lane, entry);
     }
     const last = page.at(-1);
     if (page.length < PAGE || last === undefined) break;
