@@ -1,5 +1,8 @@
 /** All that the dashboard asks of the HTTP API: the one place that knows its routes. Stage: dashboard. */
 import type {
+  AlertsAnswer,
+  ApplyAnswer,
+  ApplyRequest,
   AuditAnswer,
   EpisodesAnswer,
   ExplainAnswer,
@@ -59,7 +62,10 @@ export const api = {
   policies: () => get<PoliciesAnswer>('/policies'),
   policyHistory: (name: string) =>
     get<PolicyHistoryAnswer>(`/policies/${encodeURIComponent(name)}/history`),
+  apply: (name: string, request: ApplyRequest) =>
+    send<ApplyAnswer>('POST', `/policies/${encodeURIComponent(name)}/apply`, request),
   fleet: () => get<FleetAnswer>('/fleet'),
+  alerts: () => get<AlertsAnswer>('/alerts'),
 };
 
 /** Where the live events come from; of one limiter, each second, or of all. */

@@ -83,8 +83,8 @@ test('times and numbers as people read them', () => {
   expect([countdown(61_000), countdown(3_661_000), countdown(-5)]).toEqual([
     ...['01:01', '1:01:01', '00:00'],
   ]);
-  expect([short(167.68), short(67.64), short(7.256), short(0)]).toEqual([
-    ...['168', '67.6', '7.26', '0'],
+  expect([0, 7.256, 67.64, 167.68, 9870, 12_345.6, 123_456, 999_700].map(short)).toEqual([
+    ...['0', '7.26', '67.6', '168', '9870', '12.3k', '123k', '1M'],
   ]);
 });
 

@@ -21,14 +21,14 @@ const MISSED = 1.2;
 export function attentions(view: StatusView, nowMs: number): Attention[] {
   const found: Attention[] = [];
   const add = (level: Level, words: string) => found.push({ level, words });
-  if (!view.managed) add('act', 'unmanaged: services use the numbers in their own code');
+  if (!view.managed) add('act', 'services use the numbers in code');
   if (view.state === 'open') add('act', openWords(view, nowMs));
   if (view.managed && !view.daemon.alive && view.mode !== 'off') {
     add('act', view.gliding ? 'no daemon: gliding to safe values' : 'no daemon watches it');
   }
   if (view.faults.length > 0) add('act', 'its policy file does not load');
-  if (view.state === 'half-open') add('look', 'half-open: probing');
-  if (view.state === 'recovering') add('look', 'recovering');
+  if (view.state === 'half-open') add('look', 'half-open: its probes decide');
+  if (view.state === 'recovering') add('look', 'recovering: rises step by step');
   if (view.worst !== null && !isOld(view) && view.worst.ratio >= MISSED) {
     const { signal, ratio, value, unit } = view.worst;
     add('look', `${signal} ${withUnit(value, unit)}, ${number(round2(ratio))} × its setpoint`);

@@ -91,3 +91,8 @@ export function useSeconds(): number {
 export function mayWrite({ session }: State): boolean {
   return session?.role === 'operator' || session?.role === 'admin';
 }
+
+/** May this caller say what is adopted? */
+export function mayApply({ session }: State): boolean {
+  return session?.role === 'admin';
+}

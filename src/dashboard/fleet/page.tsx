@@ -1,4 +1,4 @@
-/** Fleet and health: daemons, who leads what, Redis, signals that are lost. Stage: dashboard. */
+/** Fleet and health: alerts, daemons, where audit logs go, who leads what, Redis, signals that are lost. Stage: dashboard. */
 import type { FleetAnswer } from '../../api/types.js';
 import { span } from '../../view/text.js';
 import { api } from '../client.js';
@@ -10,6 +10,8 @@ import { Glyph } from '../parts/glyph.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { limiterHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
+import { Alerts, firing, useAlerts } from './alerts.jsx';
+import { Exports } from './exports.jsx';
 import { Leases } from './leases.jsx';
 import { Redis } from './redis.jsx';
 
@@ -23,7 +25,12 @@ export function FleetPage() {
   const answer = asked.value;
   const gone = answer?.daemons.filter(isGone) ?? [];
   const unled = answer?.leases.filter(({ owner }) => owner === null) ?? [];
+  const alerts = useAlerts();
+  const fires = firing(alerts.value);
   const wrong = [
+    ...(fires.length > 0
+      ? [fires.length === 1 ? `${fires[0]!.what}` : `${fires.length} alerts`]
+      : []),
     ...(answer?.redis.unknown != null ? ['Redis cannot be asked'] : []),
     ...(gone.length > 0 ? [`${gone.length} silent`] : []),
     ...(unled.length > 0 ? [`${unled.length} without a daemon`] : []),
@@ -32,10 +39,12 @@ export function FleetPage() {
   return (
     <>
       <h1>Fleet and health</h1>
+      <Alerts asked={alerts} />
       <AnswerState asked={asked} reading="Reading it…" />
       {answer !== null && (
         <>
           <Daemons daemons={answer.daemons} />
+          <Exports daemons={answer.daemons} />
           <div class="two">
             <Redis redis={answer.redis} />
             <LostSignals />
@@ -79,7 +88,7 @@ function Daemons({ daemons }: { daemons: readonly Daemon[] }) {
               <tr key={daemon.owner}>
                 <th scope="row">
                   <Clipped text={daemon.name} focusable />
-                  {daemon.self && <span class="chip">this one</span>}
+                  {daemon.self && <span class="chip aside">this one</span>}
                 </th>
                 <td>
                   <span class={`state ${isGone(daemon) ? 'act' : 'well'}`}>
@@ -88,9 +97,8 @@ function Daemons({ daemons }: { daemons: readonly Daemon[] }) {
                   </span>
                 </td>
                 <td>
-                  <Outside
-                    text={`${daemon.host}${daemon.pid === null ? '' : `, pid ${daemon.pid}`}`}
-                  />
+                  <Clipped text={daemon.host} focusable />
+                  {daemon.pid === null ? '' : `, pid ${daemon.pid}`}
                 </td>
                 <td class="num" data-label="leads">
                   {daemon.leads}

@@ -5,7 +5,7 @@ import { span } from '../../view/text.js';
 import { api } from '../client.js';
 import { wordsOf } from '../data/session.js';
 import { useStore } from '../data/store.js';
-import { Outside } from '../parts/outside.jsx';
+import { Outside, withoutName } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { changeHash, limiterHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
@@ -117,7 +117,7 @@ function Told({ one }: { one: Episodes[number] }) {
             <Outside text={one.limiter} />
           </a>{' '}
           {one.lane === 'would_be' && <span class="chip">recommended only</span>}{' '}
-          <Outside text={one.sentence} />
+          <Outside text={withoutName(one.sentence, one.limiter)} />
         </p>
         {one.lane === 'in_force' && (
           <a class="button" href={changeHash(one.limiter, first)}>

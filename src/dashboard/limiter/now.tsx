@@ -44,7 +44,7 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
       <div class="figures">
         <Big title="Rate">
           {inForce ? (
-            <Meter value={inForce.rate} unit="/s" bounds={bounds?.rate ?? null} kind="rate" />
+            <Meter value={inForce.rate} unit="/s" bounds={bounds?.rate ?? null} kind="rate" whole />
           ) : (
             '–'
           )}
@@ -57,6 +57,7 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
               unit=""
               bounds={bounds?.inFlight ?? null}
               kind="cap"
+              whole
             />
           ) : (
             'none'

@@ -127,27 +127,29 @@ export function Overview({ route }: { route: Extract<Route, { page: 'overview' }
           })}
         </p>
       </div>
-      <div class="tools">
-        <input
-          ref={box}
-          type="search"
-          aria-label="Find limiters"
-          placeholder="Find by name, state, mode, hold…  ( / )"
-          value={search}
-          onInput={(event) => setSearch(event.currentTarget.value)}
-          onKeyDown={onSearchKey}
-        />
-        <button
-          type="button"
-          aria-pressed={sort.by === 'need'}
-          onClick={() => setSort({ by: 'need', descending: false })}
-        >
-          What needs you first
-        </button>
-        <span class="soft small" role="status">
-          {search === '' ? '' : `${shown.length} of ${all.length} found`}
-        </span>
-      </div>
+      {all.length > 0 && (
+        <div class="tools">
+          <input
+            ref={box}
+            type="search"
+            aria-label="Find limiters"
+            placeholder="Name, state, mode, hold…  ( / )"
+            value={search}
+            onInput={(event) => setSearch(event.currentTarget.value)}
+            onKeyDown={onSearchKey}
+          />
+          <button
+            type="button"
+            aria-pressed={sort.by === 'need'}
+            onClick={() => setSort({ by: 'need', descending: false })}
+          >
+            What needs you first
+          </button>
+          <span class="soft small" role="status">
+            {search === '' ? '' : `${shown.length} of ${all.length} found`}
+          </span>
+        </div>
+      )}
       {shown.length === 0 ? (
         <Nothing known={heard !== null} any={all.length > 0} />
       ) : (
@@ -198,7 +200,7 @@ function Head({ by, title, num, wide, sort, onSort }: HeadProps) {
     <th scope="col" class={`${num ? 'num' : ''} ${wide ? 'wide' : ''}`} aria-sort={order}>
       <button type="button" onClick={() => onSort(nextSort(sort, by))}>
         {title}
-        <span aria-hidden="true">{own ? (sort.descending ? '↓' : '↑') : ''}</span>
+        {own && <span aria-hidden="true">{sort.descending ? '↓' : '↑'}</span>}
       </button>
     </th>
   );
@@ -217,10 +219,20 @@ function Nothing({ known, any }: { known: boolean; any: boolean }) {
   if (!known) return <p class="empty">Waiting for the first word of the daemon…</p>;
   if (any) return <p class="empty">No limiter matches. Escape clears the search.</p>;
   return (
-    <p class="empty">
-      No limiter is known in this Redis yet. A policy file makes one: <code>flyball init</code>{' '}
-      writes it, <code>flyball run</code> adopts it.
-    </p>
+    <div class="empty">
+      <h2>No limiter yet</h2>
+      <p>Nothing in this Redis is managed. A policy file makes a limiter, and it appears here:</p>
+      <dl class="facts">
+        <dt>
+          <code>flyball init</code>
+        </dt>
+        <dd>writes a first policy</dd>
+        <dt>
+          <code>flyball run</code>
+        </dt>
+        <dd>adopts it, and moves its limits from then on</dd>
+      </dl>
+    </div>
   );
 }
 

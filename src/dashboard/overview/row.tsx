@@ -8,7 +8,7 @@ import type { Row } from '../data/rows.js';
 import { ago } from '../data/times.js';
 import { StateBadge } from '../parts/glyph.jsx';
 import { Meter } from '../parts/meter.jsx';
-import { Clipped, Outside, outside } from '../parts/outside.jsx';
+import { Clipped, Outside, outside, withoutName } from '../parts/outside.jsx';
 import { limiterHash } from '../routing.js';
 
 export interface RowProps {
@@ -97,10 +97,7 @@ function Last({ view, told, nowMs }: Pick<RowProps, 'told' | 'nowMs'> & Pick<Row
   if (last === null) return <span class="soft">never changed</span>;
   const holds = told !== undefined && told.lastRevision === last.revision;
   const whole = holds ? told.sentence : last.sentence;
-  // Its name stands at the head of its row.
-  const sentence = whole.startsWith(`${view.limiter} `)
-    ? whole.slice(view.limiter.length + 1)
-    : whole;
+  const sentence = withoutName(whole, view.limiter);
   return (
     <span class="lines" title={outside(sentence)}>
       <b>{ago(last.atMs, nowMs)}</b> <Outside text={sentence} />

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { visibleRange } from '../data/rows.js';
 
 const NARROW = '(max-width: 44rem)';
-const ROW_REM = { wide: 3.25, narrow: 8 };
+const ROW_REM = { wide: 3.25, narrow: 9 };
 
 export function rowHeight(): number {
   const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;

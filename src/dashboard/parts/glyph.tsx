@@ -17,7 +17,7 @@ export const STATE_DOES: Record<Shown, string> = {
   'half-open': 'probing',
   recovering: 'rising',
   gliding: 'to safe values',
-  unmanaged: 'numbers in code',
+  unmanaged: 'own numbers',
 };
 
 /** `closed · passing` */

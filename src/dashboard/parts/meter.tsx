@@ -7,6 +7,8 @@ export interface MeterProps {
   unit: string;
   bounds: readonly [number, number] | null;
   kind: 'rate' | 'cap';
+  /** Where there is room: the number as it is, not shortened. */
+  whole?: boolean;
 }
 
 /** 0 … 1; null: the bounds leave no room, so a bar would say nothing. */
@@ -15,12 +17,12 @@ export function share(value: number, bounds: readonly [number, number] | null): 
   return Math.min(1, Math.max(0, (value - bounds[0]) / (bounds[1] - bounds[0])));
 }
 
-export function Meter({ value, unit, bounds, kind }: MeterProps) {
+export function Meter({ value, unit, bounds, kind, whole = false }: MeterProps) {
   const at = share(value, bounds);
   const between = bounds === null ? '' : ` between ${number(bounds[0])} and ${number(bounds[1])}`;
   return (
     <span title={`${number(value)}${unit}${between}`}>
-      {short(value)}
+      {whole ? number(value) : short(value)}
       {unit}
       {at !== null && <span class="unseen">{between}</span>}
       <span class={`meter ${kind} ${at === null ? 'none' : ''}`} aria-hidden="true">

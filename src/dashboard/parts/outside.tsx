@@ -10,6 +10,11 @@ export function outside(text: string): string {
   return shown.length > MOST ? `${shown.slice(0, MOST)}… (${shown.length} characters)` : shown;
 }
 
+/** Where a limiter's name stands before a sentence about it, it is told once. */
+export function withoutName(sentence: string, limiter: string): string {
+  return sentence.startsWith(`${limiter} `) ? sentence.slice(limiter.length + 1) : sentence;
+}
+
 export function Outside({ text }: { text: string }) {
   return <bdi>{outside(text)}</bdi>;
 }

@@ -1,12 +1,16 @@
 /** Policies: what is adopted, what waits or has drifted, and who owns each number; one opens to its plan and versions. Stage: dashboard. */
+import { useState } from 'preact/hooks';
 import type { PoliciesAnswer } from '../../api/types.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
+import { mayApply, useStore } from '../data/store.js';
 import { AnswerState } from '../parts/answer.jsx';
+import { Done } from '../parts/done.jsx';
 import { Glyph } from '../parts/glyph.jsx';
-import { Clipped, Outside } from '../parts/outside.jsx';
+import { Clipped, Outside, outside } from '../parts/outside.jsx';
 import { policyHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
+import { ApplyDialog, waits } from './apply.jsx';
 import { PolicyPage } from './policy.jsx';
 import { type Plan, Stands } from './stands.jsx';
 
@@ -14,14 +18,43 @@ import { type Plan, Stands } from './stands.jsx';
 const PLAN_EVERY_MS = 30_000;
 
 export function PoliciesPage({ name }: { name: string | null }) {
+  const state = useStore();
   const asked = useAnswer('policies', api.policies, { everyMs: PLAN_EVERY_MS });
   const answer = asked.value;
   const plans = answer?.limiters ?? [];
   const wrong =
     (answer?.faults.length ?? 0) + plans.filter(({ action }) => action === 'refuse').length;
+  const [applying, setApplying] = useState<Plan | null>(null);
+  const [done, setDone] = useState<{ limiter: string; sentence: string } | null>(null);
   useTitle(`${wrong > 0 ? `${wrong} wrong · ` : ''}Policies · Flyball`);
+  const dialog = applying !== null && (
+    <ApplyDialog
+      plan={applying}
+      onClose={() => setApplying(null)}
+      onDone={({ limiter, sentence }) => {
+        setApplying(null);
+        setDone({ limiter, sentence });
+        asked.again();
+      }}
+    />
+  );
   if (name !== null) {
-    return <PolicyPage name={name} plan={plans.find(({ limiter }) => limiter === name) ?? null} />;
+    return (
+      <>
+        <PolicyPage
+          key={name}
+          name={name}
+          plan={plans.find(({ limiter }) => limiter === name) ?? null}
+          done={done?.limiter === name ? done.sentence : null}
+          onDone={(sentence) => {
+            setDone({ limiter: name, sentence });
+            asked.again();
+          }}
+          onApply={setApplying}
+        />
+        {dialog}
+      </>
+    );
   }
   return (
     <>
@@ -29,6 +62,7 @@ export function PoliciesPage({ name }: { name: string | null }) {
         <h1>Policies</h1>
         <p class="soft">The files of the daemon that answers, against what is adopted in Redis.</p>
       </div>
+      <Done text={done === null ? null : `${done.limiter}: ${done.sentence}`} />
       <AnswerState asked={asked} reading="Reading them…" />
       {answer !== null && answer.faults.length > 0 && <Faults faults={answer.faults} />}
       {answer?.warnings.map((warning) => (
@@ -38,7 +72,10 @@ export function PoliciesPage({ name }: { name: string | null }) {
         </p>
       ))}
       {answer === null ? null : plans.length === 0 ? (
-        <p class="empty">No policy is adopted, and this daemon has no file of one.</p>
+        <p class="empty">
+          No policy is adopted, and this daemon has no file of one. <code>flyball init</code> writes
+          one into the folder that the daemon reads.
+        </p>
       ) : (
         <section class="sheet" aria-label="Policies by limiter">
           <div class="scrolled stacked">
@@ -50,22 +87,38 @@ export function PoliciesPage({ name }: { name: string | null }) {
                   <th scope="col">Mode</th>
                   <th scope="col">File</th>
                   <th scope="col">Adopted</th>
+                  {mayApply(state) && (
+                    <th scope="col">
+                      <span class="unseen">Apply</span>
+                    </th>
+                  )}
                 </tr>
               </thead>
               <tbody>
                 {plans.map((plan) => (
-                  <PlanRow key={plan.limiter} plan={plan} />
+                  <PlanRow
+                    key={plan.limiter}
+                    plan={plan}
+                    onApply={mayApply(state) ? setApplying : null}
+                  />
                 ))}
               </tbody>
             </table>
           </div>
         </section>
       )}
+      {dialog}
     </>
   );
 }
 
-function PlanRow({ plan }: { plan: Plan }) {
+interface PlanRowProps {
+  plan: Plan;
+  /** null: this caller may not. */
+  onApply: ((plan: Plan) => void) | null;
+}
+
+function PlanRow({ plan, onApply }: PlanRowProps) {
   const { mode } = plan;
   return (
     <tr>
@@ -86,12 +139,21 @@ function PlanRow({ plan }: { plan: Plan }) {
         {plan.file === null ? (
           <span class="soft">none here</span>
         ) : (
-          <Outside text={fileName(plan.file)} />
+          <Clipped text={fileName(plan.file)} focusable />
         )}
       </td>
       <td data-label="adopted">
         <code>{plan.adopted === null ? 'nothing' : plan.adopted.slice(0, 12)}</code>
       </td>
+      {onApply !== null && (
+        <td class="broad ends">
+          {waits(plan) && (
+            <button type="button" class="small" onClick={() => onApply(plan)}>
+              Apply…<span class="unseen"> the file of {outside(plan.limiter)}</span>
+            </button>
+          )}
+        </td>
+      )}
     </tr>
   );
 }

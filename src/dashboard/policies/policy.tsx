@@ -4,18 +4,29 @@ import type { Owner } from '../../view/plan-owners.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
-import { mayWrite, useStore } from '../data/store.js';
+import { mayApply, mayWrite, useStore } from '../data/store.js';
 import { AnswerState } from '../parts/answer.jsx';
+import { Done } from '../parts/done.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { changeHash, limiterHash } from '../routing.js';
 import { VerbDialog } from '../verbs/dialog.jsx';
+import { waits } from './apply.jsx';
+import { FieldChanges, numberName } from './changes.jsx';
 import { type Plan, Stands } from './stands.jsx';
 
-export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) {
+export interface PolicyPageProps {
+  name: string;
+  plan: Plan | null;
+  /** What was done to it just now. */
+  done: string | null;
+  onDone: (sentence: string) => void;
+  onApply: (plan: Plan) => void;
+}
+
+export function PolicyPage({ name, plan, done, onDone, onApply }: PolicyPageProps) {
   const state = useStore();
   const [promoting, setPromoting] = useState(false);
-  const [done, setDone] = useState<string | null>(null);
   const limiter = useAnswer(name, () => api.limiter(name), { turn: `${plan?.revision ?? ''}` });
   const history = useAnswer(name, () => api.policyHistory(name), {
     turn: plan?.adopted ?? '',
@@ -33,18 +44,21 @@ export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) 
         <a class="button" href={limiterHash(name)}>
           Its limiter
         </a>
+        {plan !== null && waits(plan) && mayApply(state) && (
+          <button type="button" class="primary verbs" onClick={() => onApply(plan)}>
+            Apply its file…
+          </button>
+        )}
         {mayWrite(state) && (
           <button type="button" class="verbs" onClick={() => setPromoting(true)}>
             Change its mode…
           </button>
         )}
       </div>
-      <p role="status" class={done === null ? 'unseen' : 'done'}>
-        {done !== null && <Outside text={done} />}
-      </p>
+      <Done text={done} />
       {plan !== null && <Owners plan={plan} />}
       {plan !== null && (plan.fields.length > 0 || plan.drift.length > 0) && (
-        <Changes plan={plan} />
+        <Changes plan={plan} mayApply={mayApply(state)} />
       )}
       <section class="sheet" aria-label="Versions">
         <h2>Versions</h2>
@@ -92,7 +106,7 @@ export function PolicyPage({ name, plan }: { name: string; plan: Plan | null }) 
           onClose={() => setPromoting(false)}
           onDone={(answer) => {
             setPromoting(false);
-            setDone(answer.sentence);
+            onDone(answer.sentence);
             limiter.again();
           }}
         />
@@ -145,7 +159,7 @@ function Owners({ plan }: { plan: Plan }) {
           <tbody>
             {plan.numbers.map((one) => (
               <tr key={one.name}>
-                <th scope="row">{one.name === 'inFlightMax' ? 'in-flight cap' : one.name}</th>
+                <th scope="row">{numberName(one.name)}</th>
                 <td class="num" data-label="in force">
                   {one.inForce === null ? '–' : number(one.inForce)}
                 </td>
@@ -184,37 +198,16 @@ function Owners({ plan }: { plan: Plan }) {
   );
 }
 
-function Changes({ plan }: { plan: Plan }) {
-  const said = (value: unknown) => (value === null ? 'not stated' : JSON.stringify(value));
+function Changes({ plan, mayApply }: { plan: Plan; mayApply: boolean }) {
   return (
     <section class="sheet" aria-label="Plan and drift">
       <h2>What would change</h2>
-      <dl class="facts">
-        {plan.fields.map((one) => (
-          <div class="pair" key={one.field}>
-            <dt>
-              <Outside text={one.field} />
-            </dt>
-            <dd>
-              <Outside text={said(one.before)} /> → <Outside text={said(one.after)} />
-            </dd>
-          </div>
-        ))}
-        {plan.drift.map((one) => (
-          <div class="pair" key={one.field}>
-            <dt>
-              <Outside text={one.field} /> (drift)
-            </dt>
-            <dd>
-              in force <Outside text={String(one.inForce)} />, by the policy{' '}
-              <Outside text={String(one.adopted)} />
-            </dd>
-          </div>
-        ))}
-      </dl>
-      <p class="soft small">
-        <code>flyball plan</code> shows the same, <code>flyball apply</code> adopts it.
-      </p>
+      <FieldChanges plan={plan} />
+      {waits(plan) && !mayApply && (
+        <p class="soft small">
+          <code>flyball apply</code> adopts it, or an admin here.
+        </p>
+      )}
     </section>
   );
 }

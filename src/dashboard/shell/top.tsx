@@ -126,15 +126,17 @@ function Who({ onSignIn }: { onSignIn: () => void }) {
     );
   }
   return (
-    <>
+    <span class="who">
       <span class={`chip ${mayWrite(state) ? '' : 'held'}`}>
-        <Outside text={session.name} />: {session.role ?? 'nothing allowed'}
-        {mayWrite(state) ? '' : ', read-only'}
+        <span>
+          <Outside text={session.name} />: {session.role ?? 'nothing allowed'}
+          {mayWrite(state) ? '' : ', read-only'}
+        </span>
       </span>
       <button type="button" class="plain" onClick={() => void signOut().catch(() => {})}>
         Sign out
       </button>
-    </>
+    </span>
   );
 }
 
