@@ -1,5 +1,6 @@
 /** What lies around a revision, for a person: is it still in force, what did it cost, which episode, how to undo it. Pure. Stage: cli. */
 import type { StoredEntry } from '../actuate/audit.js';
+import { begunBy, endOf } from '../actuate/verbs/ends.js';
 import { thousands } from '../audit/episode-sentence.js';
 import { sameNumbers } from '../audit/last-change.js';
 import type { AroundView, Neighbour } from '../view/around.js';
@@ -39,7 +40,7 @@ export function undoOf(entry: StoredEntry, { previous, next }: AroundView): Undo
   const limiter = clean(body.limiter);
   const commands: Undo[] = [];
   if (next === null || body.reason.startsWith('subject_')) {
-    const ends = endOf(entry, limiter);
+    const ends = endsIt(entry, limiter);
     if (ends !== null) commands.push(ends);
   }
   if (previous !== null && movesNumber(entry)) {
@@ -57,42 +58,19 @@ function movesNumber({ body: { before, after } }: StoredEntry): boolean {
   return before !== null && after !== null && !sameNumbers(before, after);
 }
 
-function endOf({ body }: StoredEntry, limiter: string): Undo | null {
+function endsIt({ body }: StoredEntry, limiter: string): Undo | null {
   const { reason, detail, before, after } = body;
-  // A person's trip, or that of the autopilot; not what was written while it stood open.
-  if (reason === 'trip' || (after?.state === 'open' && before?.state !== 'open')) {
-    return { command: `flyball reset ${limiter}`, does: 'closes the breaker' };
+  if (['subject_block', 'subject_exempt', 'subject_limit'].includes(reason)) {
+    const subject = typeof detail?.subject === 'string' ? shellWord(detail.subject) : null;
+    return {
+      command: `flyball subject ${limiter} ${subject ?? '<subject>'} --clear`,
+      does: 'takes it back',
+    };
   }
-  switch (reason) {
-    case 'pin':
-    case 'rollback':
-      return { command: `flyball release ${limiter}`, does: 'hands it back to the autopilot' };
-    case 'freeze':
-      return { command: `flyball thaw ${limiter}`, does: 'ends the freeze' };
-    case 'promote':
-      return {
-        command: `flyball promote ${limiter} --release`,
-        does: "goes back to the policy's own mode",
-      };
-    case 'bounds_set':
-      return { command: `flyball bounds ${limiter} --clear`, does: 'ends these bounds' };
-    case 'rollout':
-      return {
-        command: `flyball rollout ${limiter} --release`,
-        does: 'gives it back to the policy',
-      };
-    case 'subject_block':
-    case 'subject_exempt':
-    case 'subject_limit': {
-      const subject = typeof detail?.subject === 'string' ? shellWord(detail.subject) : null;
-      return {
-        command: `flyball subject ${limiter} ${subject ?? '<subject>'} --clear`,
-        does: 'takes it back',
-      };
-    }
-    default:
-      return null;
-  }
+  // A trip may be the autopilot's; what was written while it stood open is none.
+  const opened = after?.state === 'open' && before?.state !== 'open';
+  const begun = opened ? 'open' : begunBy(reason);
+  return begun && endOf(begun, limiter);
 }
 
 function neighbourText({ revision, atMs, actor, reason }: Neighbour): string {

@@ -1,17 +1,11 @@
 /** The holds that are active now, with the time left and what ends them, below what is told of the past. Stage: cli. */
 import { readParams } from '../actuate/actuator.js';
+import { endCommand } from '../actuate/verbs/ends.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { Session } from '../view/limiters.js';
-import { type HoldView, holdsOf } from '../view/status.js';
+import { holdsOf } from '../view/status.js';
 import { clean, span } from '../view/text.js';
 import type { CliIo } from './output.js';
-
-const ENDS: Record<HoldView['kind'], string> = {
-  pinned: 'release {}',
-  frozen: 'thaw {}',
-  open: 'reset {}',
-  bounds: 'bounds {} --clear',
-};
 
 /** Talk: nothing of it is part of the result. */
 export async function sayHolds(
@@ -27,8 +21,7 @@ export async function sayHolds(
       const left = leftMs === null ? 'until a person ends it' : `for ${span(leftMs)} more`;
       const name = clean(address.name);
       const is = kind === 'bounds' ? 'has bounds set' : `is ${kind}`;
-      const ends = ENDS[kind].replace('{}', () => name);
-      io.say(`${name} ${is} by ${clean(by) || '?'} ${left}; flyball ${ends} ends it.`);
+      io.say(`${name} ${is} by ${clean(by) || '?'} ${left}; ${endCommand(kind, name)} ends it.`);
     }
   }
 }

@@ -1,5 +1,6 @@
 /** The status view as a person reads it: a table for many, lines for one. Pure. Stage: cli. */
 
+import { endCommand } from '../actuate/verbs/ends.js';
 import { apart, SKEW_WARN_MS } from '../sense/skew.js';
 import { withUnit } from '../view/signal-unit.js';
 import type { HoldView, Numbers, StatusView } from '../view/status.js';
@@ -112,10 +113,8 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
 function nextSteps(view: StatusView): string {
   const { limiter, state, holds, lastChange } = view;
   const parts = [
-    ...(holds.some(({ kind }) => kind === 'pinned') ? [`flyball release ${limiter}`] : []),
-    ...(holds.some(({ kind }) => kind === 'frozen') ? [`flyball thaw ${limiter}`] : []),
-    ...(holds.some(({ kind }) => kind === 'bounds') ? [`flyball bounds ${limiter} --clear`] : []),
-    ...(state === 'open' || state === 'half-open' ? [`flyball reset ${limiter}`] : []),
+    ...holds.flatMap(({ kind }) => (kind === 'open' ? [] : [endCommand(kind, limiter)])),
+    ...(state === 'open' || state === 'half-open' ? [endCommand('open', limiter)] : []),
   ];
   if (parts.length === 0 && state !== 'recovering') return '';
   const why =

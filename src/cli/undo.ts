@@ -1,4 +1,5 @@
 /** How to undo a change: the command that goes back, as a person can paste it. Stage: cli. */
+import { begunBy, endOf } from '../actuate/verbs/ends.js';
 import type { Facts, VerbPlan } from '../actuate/verbs/plan.js';
 import { isPartial, parseRollout, type Rollout } from '../redis/rollout.js';
 import type { SubjectRule } from '../redis/subject-override.js';
@@ -13,25 +14,14 @@ export function undoHint(plan: VerbPlan, facts: Facts, limiter: string): string 
   const left =
     typeof until === 'number' && until > 0 ? ` (else in ${span(until - facts.nowMs)})` : '';
   if (plan.override) return subjectHint(plan.override, limiter, left, facts.nowMs);
-  switch (plan.reason) {
-    case 'pin':
-    case 'rollback':
-      return `flyball release ${limiter} hands it back to the autopilot${left}.`;
-    case 'freeze':
-      return `flyball thaw ${limiter} ends it${left}.`;
-    case 'bounds_set':
-      return `flyball bounds ${limiter} --clear ends them${left}.`;
-    case 'rollout':
-      return rolloutHint(plan, facts, limiter);
-    case 'promote':
-      return `flyball promote ${limiter} --release goes back to the policy's own mode.`;
-    case 'approve':
-      return `flyball rollback ${limiter} ${facts.params.revision} goes back, and holds.`;
-    case 'trip':
-      return `flyball reset ${limiter} ends it${left}.`;
-    default:
-      return '';
+  if (plan.reason === 'rollout') return rolloutHint(plan, facts, limiter);
+  if (plan.reason === 'approve') {
+    return `flyball rollback ${limiter} ${facts.params.revision} goes back, and holds.`;
   }
+  const begun = begunBy(plan.reason);
+  if (begun === null) return '';
+  const { command, does } = endOf(begun, limiter);
+  return `${command} ${does}${left}.`;
 }
 
 function subjectHint(
@@ -63,7 +53,8 @@ function rolloutHint(plan: VerbPlan, { params }: Facts, limiter: string): string
   const before = parseRollout(params.rollout);
   const { after } = plan.detail.rollout as { after: Rollout | null };
   const command = `flyball rollout ${limiter}`;
-  return `${command} ${wayBack(before, after)} goes back; ${command} --release gives it back to the policy.`;
+  const ends = endOf('rollout', limiter);
+  return `${command} ${wayBack(before, after)} goes back; ${ends.command} ${ends.does}.`;
 }
 
 /** What is not named stays, so names and the kind of share are told where they differ. */

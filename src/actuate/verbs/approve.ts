@@ -14,6 +14,7 @@ import { readEntries } from '../audit.js';
 import type { EntryValues, StoredEntry } from '../entry.js';
 import { isRecommendation } from '../evidence.js';
 import { policyNumbers } from '../person-policy.js';
+import { endCommand } from './ends.js';
 import { clamp, type Facts, moved, type Planner, standing } from './plan.js';
 
 /** Without a daemon nobody would say that it is over. */
@@ -51,7 +52,7 @@ export function approve(note: StoredEntry | null, revision?: number): Planner {
     const { values: before, settled, pinned, frozen } = standing(facts);
     if (pinned || frozen) {
       throw refused(
-        `${limiter} is held by ${params.heldBy}: \`flyball ${pinned ? 'release' : 'thaw'} ${limiter}\` first.`,
+        `${limiter} is held by ${params.heldBy}: \`${endCommand(pinned ? 'pinned' : 'frozen', limiter)}\` first.`,
       );
     }
     if (before.state !== 'closed')

@@ -1,6 +1,7 @@
 /** Trip and reset: a person opens the breaker, or ends its open time without a burst. Pure. Stage: actuate. */
 import type { ParamChange } from '../../redis/params.js';
 import type { EntryValues } from '../entry.js';
+import { endCommand } from './ends.js';
 import {
   clamp,
   type Facts,
@@ -33,7 +34,7 @@ export function trip(hold?: HoldFor): Planner {
       notes.push(
         daemon
           ? `After that it lets ${probe} through as probes; the autopilot closes it by their outcome.`
-          : `After that it lets ${probe} through as probes; no daemon is alive to close it: \`flyball reset ${limiter}\` does.`,
+          : `After that it lets ${probe} through as probes; no daemon is alive to close it: \`${endCommand('open', limiter)}\` does.`,
       );
     }
     if (pinned || frozen) notes.push('The held values come back when it closes.');

@@ -1,4 +1,5 @@
 /** Freeze and thaw: law, tuning and schedules change nothing for a while; what is in force stays. Pure. Stage: actuate. */
+import { endCommand } from './ends.js';
 import {
   goesSafe,
   type HoldFor,
@@ -44,11 +45,11 @@ export function thaw(): Planner {
     const { params, limiter, actor } = facts;
     const { values: before, settled, pinned, frozen, daemon } = standing(facts);
     if (!frozen) {
-      const also = pinned ? ` It is pinned: \`flyball release ${limiter}\` ends that.` : '';
+      const also = pinned ? ` It is pinned: \`${endCommand('pinned', limiter)}\` ends that.` : '';
       return { kind: 'nothing', sentence: `${limiter} is not frozen.${also}` };
     }
     const notes: string[] = [];
-    if (pinned) notes.push(`It stays pinned: \`flyball release ${limiter}\` ends that.`);
+    if (pinned) notes.push(`It stays pinned: \`${endCommand('pinned', limiter)}\` ends that.`);
     else if (!daemon) notes.push(goesSafe(params));
     return {
       kind: 'change',

@@ -4,6 +4,7 @@ import { FlyballError } from '../../errors.js';
 import type { ParamChange, Params } from '../../redis/params.js';
 import type { EntryValues } from '../entry.js';
 import { restingNumbers } from '../person-policy.js';
+import { endCommand } from './ends.js';
 import {
   clamp,
   type Facts,
@@ -84,7 +85,7 @@ export function release(): Planner {
     const { params, limiter, actor, policy } = facts;
     const { values: before, settled, pinned, frozen, daemon } = standing(facts);
     if (!pinned) {
-      const also = frozen ? ` It is frozen: \`flyball thaw ${limiter}\` ends that.` : '';
+      const also = frozen ? ` It is frozen: \`${endCommand('frozen', limiter)}\` ends that.` : '';
       return { kind: 'nothing', sentence: `${limiter} is not pinned.${also}` };
     }
     const own = params.mode === 'auto' ? null : policy;
@@ -99,7 +100,7 @@ export function release(): Planner {
           : clamp(goal.inFlightMax, params.minInFlight, params.maxInFlight),
     };
     const notes: string[] = [];
-    if (frozen) notes.push(`It stays frozen: \`flyball thaw ${limiter}\` ends that.`);
+    if (frozen) notes.push(`It stays frozen: \`${endCommand('frozen', limiter)}\` ends that.`);
     if (!daemon) notes.push(goesSafe(params));
     const change: ParamChange = {
       ...settled,

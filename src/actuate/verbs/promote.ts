@@ -10,6 +10,7 @@ import {
 import { MODES, type Mode } from '../../redis/params.js';
 import { type Evidence, evidenceText, lacking } from '../evidence.js';
 import { restingNumbers } from '../person-policy.js';
+import { endCommand } from './ends.js';
 import { type Facts, moved, type Planner, standing } from './plan.js';
 
 export interface PromoteWish {
@@ -65,7 +66,7 @@ function notesOf({ limiter }: Facts, policy: Policy, to: Mode, held: boolean): s
   const notes: string[] = [];
   if (to !== policy.mode) {
     notes.push(
-      `The policy file says mode: '${policy.mode}'. This stands until the file changes its mode; to make it the file's, write mode: '${to}'. \`flyball promote ${limiter} --release\` takes it back.`,
+      `The policy file says mode: '${policy.mode}'. This stands until the file changes its mode; to make it the file's, write mode: '${to}'. \`${endCommand('mode', limiter)}\` takes it back.`,
     );
   }
   if (held) notes.push('It is held: nothing moves before that ends.');

@@ -4,6 +4,7 @@ import type { ParamChange } from '../../redis/params.js';
 import type { Recommendation } from '../../tune/recommend.js';
 import type { EntryValues } from '../entry.js';
 import { tuneDetail, tunedChange } from '../tuning.js';
+import { endCommand } from './ends.js';
 import { type Facts, moved, type Planner, short, standing } from './plan.js';
 
 /** In `auto` with a law that moves, closed and held by nobody: elsewhere the numbers would not stay, or are a person's. */
@@ -46,8 +47,8 @@ export function obstacle(facts: Facts, { rate, inFlightMax }: Recommendation): s
     return `the adopted policy of ${limiter} cannot be read, so its bounds are not known.`;
   }
   if (pinned || frozen) {
-    const verb = pinned ? 'release' : 'thaw';
-    return `${limiter} is ${pinned ? 'pinned' : 'frozen'} by ${params.heldBy || 'a person'}: tuning leaves it alone. \`flyball ${verb} ${limiter}\` ends that.`;
+    const held = pinned ? 'pinned' : 'frozen';
+    return `${limiter} is ${held} by ${params.heldBy || 'a person'}: tuning leaves it alone. \`${endCommand(held, limiter)}\` ends that.`;
   }
   const fixed = policy.control.law === 'fixed';
   if (params.mode !== 'auto' || fixed) {
