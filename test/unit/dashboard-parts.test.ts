@@ -23,6 +23,7 @@ import {
   requestOf,
   VERBS,
 } from '../../src/dashboard/verbs/specs.js';
+import { formWords } from '../../src/dashboard/verbs/words.js';
 
 describe('addresses', () => {
   test('any name survives its address, and any address gives a page', () => {
@@ -196,6 +197,19 @@ describe('verbs', () => {
   test('each says how it is undone', () => {
     for (const spec of Object.values(VERBS)) expect(spec.undo.length).toBeGreaterThan(10);
   });
+});
+
+test('what a verb refuses is said in the words of its form; a command stays one', () => {
+  expect(
+    formWords(
+      '--rate-min is 900, but the most is 400: give --rate-max too. Or: flyball pin a --rate 5.',
+    ),
+  ).toBe(
+    'the least rate is 900, but the most is 400: give the most of the rate too. Or: flyball pin a --rate 5.',
+  );
+  expect(formWords('say why (--anyway --reason "…"), --other')).toBe(
+    'say why (the box above, and a reason), --other',
+  );
 });
 
 describe('what happened', () => {

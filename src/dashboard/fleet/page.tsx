@@ -98,7 +98,7 @@ function Daemons({ daemons }: { daemons: readonly Daemon[] }) {
                 </td>
                 <td>
                   <Clipped text={daemon.host} focusable />
-                  {daemon.pid === null ? '' : `, pid ${daemon.pid}`}
+                  {daemon.pid !== null && <span class="soft small"> pid {daemon.pid}</span>}
                 </td>
                 <td class="num" data-label="leads">
                   {daemon.leads}

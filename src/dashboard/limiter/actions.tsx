@@ -32,6 +32,9 @@ const WORDS: Record<Verb, string> = {
   promote: 'Promote…',
 };
 
+/** A verb and its undoing are one button in one place: who pressed it by a key stays on it. */
+const PLACES: Partial<Record<Verb, Verb>> = { thaw: 'freeze', reset: 'trip' };
+
 export function Actions({ view, onVerb }: { view: StatusView; onVerb: (verb: Verb) => void }) {
   const state = useStore();
   if (!view.managed) return null;
@@ -47,7 +50,7 @@ export function Actions({ view, onVerb }: { view: StatusView; onVerb: (verb: Ver
       <legend class="unseen">Change it</legend>
       {verbsNow(view).map((verb) => (
         <button
-          key={verb}
+          key={PLACES[verb] ?? verb}
           type="button"
           class={
             verb === 'trip'

@@ -4,6 +4,7 @@ import { Modal } from '../parts/modal.jsx';
 import { Outside } from '../parts/outside.jsx';
 import type { DryRun } from './dry-run.js';
 import type { VerbSpec } from './specs.js';
+import { formWords } from './words.js';
 
 export interface ChangeFormProps<A> {
   spec: Pick<VerbSpec, 'title' | 'does' | 'about' | 'undo' | 'dangerous'>;
@@ -42,7 +43,7 @@ export function ChangeForm<A>(props: ChangeFormProps<A>) {
           )}
           {run.fault !== null ? (
             <p class="error">
-              <Outside text={run.fault} />
+              <Outside text={formWords(run.fault)} />
             </p>
           ) : missing !== null ? (
             <p class="soft">{missing}</p>
