@@ -106,8 +106,8 @@ function withoutLogin(url: string): string {
 
 function placeOf(url: string): string {
   try {
-    const { host, pathname } = new URL(url);
-    return `postgres://${host}${pathname}`;
+    const { protocol, host, pathname } = new URL(url);
+    return /^postgres(ql)?:$/.test(protocol) ? `postgres://${host}${pathname}` : 'postgres';
   } catch {
     return 'postgres';
   }

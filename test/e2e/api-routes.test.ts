@@ -45,7 +45,10 @@ beforeAll(async () => {
       "signals: { p95: { source: 'telemetry', stat: 'latency', of: 0.95 } }, objective: { p95: { below: '250ms' } },",
     ),
   );
-  daemon = setup.start({ FLYBALL_DATA_DIR: setup.dir });
+  daemon = setup.start({
+    FLYBALL_DATA_DIR: setup.dir,
+    FLYBALL_AUDIT_FILE: join(setup.dir, 'audit'),
+  });
   base = `${await daemon.http()}/api/v1`;
   token = readFileSync(join(setup.dir, 'token'), 'utf8').trim();
   await until('the daemon to lead', async () => {
@@ -150,6 +153,7 @@ describe('reading', () => {
     ['/policies'],
     ['/policies/{limiter}/history'],
     ['/fleet'],
+    ['/alerts'],
   ])('%s', async (path) => {
     const { status, json } = await ask('get', path, { ...L, revision: '1' });
     expect([status, json.schema]).toEqual([200, 1]);
@@ -168,8 +172,15 @@ describe('reading', () => {
       params: { revision: params.revision, epoch: params.epoch },
       policy: { limiter: { name: 'checkout' } },
     });
-    const { json: fleet } = await ask('get', '/fleet');
-    expect(fleet).toMatchObject({ daemons: [{ self: true }], leases: [{ limiter: 'checkout' }] });
+    const fleet = await until('the first entry to be exported', async () => {
+      const { json: seen } = await ask('get', '/fleet');
+      return seen.daemons[0].exports?.[0]?.last === null ? null : seen;
+    });
+    const place = { kind: 'file', to: join(setup.dir, 'audit'), writes: true, fault: null };
+    expect(fleet).toMatchObject({
+      daemons: [{ self: true, exports: [{ ...place, last: { limiter: 'checkout' } }] }],
+      leases: [{ limiter: 'checkout' }],
+    });
     const { json: series } = (await ask('get', '/limiters/{limiter}/series', L)) as {
       json: Record<string, unknown[]>;
     };
@@ -274,6 +285,18 @@ describe('changing', () => {
     expect((await verb('freeze', { basis: dry.json.basis })).status).toBe(409);
     const release = await verb('release', { dryRun: true });
     expect((await verb('release', { basis: release.json.basis })).status).toBe(200);
+  });
+
+  test('what the files say is adopted already', async () => {
+    const { json } = await ask('post', '/policies/{limiter}/apply', L, { dryRun: true });
+    expect(json).toMatchObject({ status: 'nothing', plan: { action: 'unchanged' } });
+    const none = await ask(
+      'post',
+      '/policies/{limiter}/apply',
+      { limiter: 'none' },
+      { basis: 'A'.repeat(43) },
+    );
+    expect([none.status, none.json.code]).toEqual([404, 'FLYBALL_E_API_NO_FILE']);
   });
 
   test('approve and promote say why not, and on what evidence', async () => {

@@ -8,6 +8,7 @@ import type { ManagedLimiter } from '../../src/daemon/managed-limiter.js';
 import type { Destination } from '../../src/policy/notify-schema.js';
 import { createMetrics } from '../../src/report/metrics.js';
 import type { Alert } from '../../src/report/notify/alert.js';
+import { readAlerts } from '../../src/view/alerts.js';
 import { until } from '../support/daemon.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
@@ -134,9 +135,44 @@ test('two daemons: one tells it, whoever tells its end ends it once', async () =
   expect(await b.notifier.firing(['pay/trip', 'pay/at_floor'])).toEqual(['pay/trip']);
   b.notifier.raise([over()]);
   await hears('pay trip firing', 'pay trip resolved');
-  expect(await redis.exists(KEY)).toBe(0);
+  expect(await b.notifier.firing(['pay/trip'])).toEqual([]);
   await Promise.all([a.minutes(3), b.minutes(3)]);
   expect(told()).toHaveLength(2);
+});
+
+test('who looks back sees what fires before what is over, with its words; after a day that is forgotten', async () => {
+  const session = { redis, url: '', prefix: undefined };
+  const seen = async () =>
+    (await readAlerts(session)).alerts.map(({ id, state }) => `${id} ${state}`);
+  const { notifier, minutes } = daemon('d1', { pay: [hook()] });
+  expect(await readAlerts(session)).toMatchObject({ alerts: [], more: false });
+  const beganMs = clock.nowMs();
+  notifier.raise([trip()]);
+  await hears('pay trip firing');
+  clock.advance(MINUTE_MS);
+  notifier.raise([over()]);
+  await hears('pay trip firing', 'pay trip resolved');
+  const ended = 'flyball/ended/pay/trip resolved';
+  await until('its end to be kept', async () => (await seen()).join() === ended);
+  expect((await readAlerts(session)).alerts).toMatchObject([
+    { sinceMs: beganMs, endedMs: beganMs + MINUTE_MS, undo: null, keeper: 'd1', limiter: 'pay' },
+  ]);
+  clock.advance(MINUTE_MS);
+  const why = '\u202eerrors\u001b[31m';
+  notifier.raise([trip({ undo: 'flyball reset pay', why })]);
+  notifier.raise([trip({ key: 'pay/x', kind: 'failover', state: 'event', severity: 'warning' })]);
+  const all = ['pay/trip firing', 'pay/x event', ended];
+  await until('all three', async () => (await seen()).join() === all.join());
+  expect((await readAlerts(session)).alerts[0]).toMatchObject({
+    ...{ undo: 'flyball reset pay', endedMs: null, sinceMs: clock.nowMs() },
+    why: 'errors [31m',
+  });
+  clock.advance(86_400_000);
+  await minutes(1, ['pay/trip']);
+  expect(await seen()).toEqual(['pay/trip firing']);
+  await redis.del(KEY);
+  await redis.set(KEY, 'a string');
+  expect(await seen()).toEqual([]);
 });
 
 test('what no daemon sees any more is over: its limiter is gone, or its daemon, or its signal', async () => {

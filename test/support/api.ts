@@ -45,6 +45,7 @@ export interface ApiSetup {
   dashboard?: string;
   heartbeatMs?: number;
   limits?: Parameters<typeof listen>[3];
+  policies?: ApiDeps['policies'];
 }
 
 export async function startApi(redis: RedisClient, setup: ApiSetup = {}): Promise<TestApi> {
@@ -73,7 +74,7 @@ export async function startApi(redis: RedisClient, setup: ApiSetup = {}): Promis
     ...(setup.heartbeatMs === undefined ? {} : { heartbeatMs: setup.heartbeatMs }),
     tokens: createTokenStore({ places: { file: tokensFile, local: null }, clock, log }),
     sessions: createSessions(),
-    policies: () => ({ loaded: [], faults: [] }),
+    policies: setup.policies ?? (() => ({ loaded: [], faults: [] })),
     daemon: { owner: 'api:1:test', name: 'api' },
   };
   const app = new Hono();
