@@ -58,4 +58,6 @@ export const EXIT = {
   usage: 64,
   redisUnreachable: 75,
   badConfig: 78,
+  /** Ctrl-C, as shells say it: 128 + SIGINT. */
+  interrupted: 130,
 } as const;

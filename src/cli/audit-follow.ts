@@ -4,6 +4,7 @@ import { matches } from '../actuate/audit.js';
 import { isReadable, readEntry } from '../actuate/entry.js';
 import { inStreamOrder } from '../audit/episodes.js';
 import { inGroups, readFresh } from '../audit/new-entries.js';
+import { EXIT } from '../errors.js';
 import { describeFault } from '../faults.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { storedMs } from '../redis/stream-id.js';
@@ -97,7 +98,7 @@ export async function follow(
       }
       await delay(READ_EVERY_MS, undefined, { signal }).catch(() => {});
     }
-    io.exitCode = 130;
+    io.exitCode = EXIT.interrupted;
   } finally {
     interrupt.release();
   }

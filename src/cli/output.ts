@@ -109,7 +109,7 @@ export function createIo(streams: IoStreams = {}): CliIo {
       const rl = createInterface({ input: stdin, output: stderr });
       rl.on('SIGINT', () => {
         stderr.write('\n');
-        process.exit(130);
+        process.exit(EXIT.interrupted);
       });
       let answer = '';
       rl.on('close', () => resolve(answer.trim()));

@@ -76,7 +76,7 @@ async function showSignals(
     interrupt.release();
     await Promise.all(readers.map((reader) => reader.close()));
   }
-  if (interrupt.signal.aborted) io.exitCode = 130;
+  if (interrupt.signal.aborted) io.exitCode = EXIT.interrupted;
 }
 
 /** A name, a policy file, or nothing for all that is registered. */

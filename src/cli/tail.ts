@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { EXIT } from '../errors.js';
 import { type LimiterKeys, limiterKeys } from '../redis/keys.js';
 import {
   ASK_TTL_MS,
@@ -119,7 +120,7 @@ async function tail(io: CliIo, session: Session, limiter: string, flags: TailFla
     await withdraw(session, keys, asker);
   }
   view.end(interrupt.signal.aborted);
-  if (interrupt.signal.aborted) io.exitCode = 130;
+  if (interrupt.signal.aborted) io.exitCode = EXIT.interrupted;
 }
 
 /** With the last asker the key is gone. */

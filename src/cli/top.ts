@@ -20,8 +20,6 @@ interface TopFlags {
 const WINDOWS: Readonly<Record<string, number>> = { ...TOP_MINUTES, '1h': 60 };
 const DEFAULT_MINUTES = 5;
 const DEFAULT_LIMIT = 20;
-/** As a shell says it of a command that Ctrl-C ended. */
-const EXIT_INTERRUPTED = 130;
 
 export function register(program: Command, io: CliIo): void {
   program.addCommand(
@@ -98,8 +96,8 @@ async function showLimiters(io: CliIo, session: Session, { once }: TopFlags): Pr
     } finally {
       interrupt.release();
     }
-    io.exitCode = EXIT_INTERRUPTED;
+    io.exitCode = EXIT.interrupted;
   } else if (once || io.flags.json || !live) {
     if (!(await oneTop(io, session))) io.exitCode = EXIT.fault;
-  } else if (await liveTop(io, session)) io.exitCode = EXIT_INTERRUPTED;
+  } else if (await liveTop(io, session)) io.exitCode = EXIT.interrupted;
 }

@@ -1,5 +1,5 @@
 /** The end of the demo, however it comes: what was started is ended in reverse, once; a second Ctrl-C ends it at once. Stage: demo. */
-import { FlyballError } from '../errors.js';
+import { EXIT, FlyballError } from '../errors.js';
 
 export interface Ending {
   add(end: () => void | Promise<void>): void;
@@ -31,7 +31,7 @@ export function createEnding(): Ending {
     const listener = () => {
       signals += 1;
       // Processes are killed by their own 'exit' hooks.
-      if (signals > 1) process.exit(130);
+      if (signals > 1) process.exit(EXIT.interrupted);
       interrupt(new Interrupted(signal));
     };
     process.on(signal, listener);
