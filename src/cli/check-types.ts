@@ -4,8 +4,8 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { PolicyFault } from '../errors.js';
+import { builtFile } from '../policy/built-file.js';
 import { shown } from '../policy/load.js';
 import { UsageError } from './output.js';
 
@@ -13,9 +13,7 @@ import { UsageError } from './output.js';
 const DEADLINE_MS = 120_000;
 
 /** Types that `import … from 'flyball'` has, wherever the files lie: those of the running package. */
-const TYPES = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? '../index.ts' : '../index.d.ts', import.meta.url),
-);
+const TYPES = builtFile(import.meta.url, '../index.d.ts');
 
 /** Faults of these files, in the order of the compiler. */
 export async function checkTypes(files: readonly string[]): Promise<PolicyFault[]> {

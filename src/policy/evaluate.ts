@@ -1,6 +1,6 @@
 /** Evaluates one policy file in a fresh process with a deadline, so that no file can hang or end its reader. Stage: policy. */
 import { fork } from 'node:child_process';
-import { childCommand } from './child-command.js';
+import { builtFile } from './built-file.js';
 import type { ChildReply } from './load-child.js';
 
 /** A busy machine may need this long to start a process; the file's own deadline begins after that. */
@@ -14,7 +14,7 @@ const LEAVE_MS = 1000;
  */
 export function evaluateFile(file: string, deadlineMs: number): Promise<ChildReply> {
   return new Promise((resolve) => {
-    const child = fork(...childCommand(import.meta.url, 'load-child', [file, String(deadlineMs)]), {
+    const child = fork(builtFile(import.meta.url, 'load-child.js'), [file, String(deadlineMs)], {
       execArgv: ['--max-old-space-size=256'],
       // What the file prints must not mix with a command's result.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

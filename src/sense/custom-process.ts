@@ -1,6 +1,6 @@
 /** Starts, asks and ends the process of a policy's custom functions; one that hangs is killed, and the next look begins another. Stage: sense. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { childCommand } from '../policy/child-command.js';
+import { builtFile } from '../policy/built-file.js';
 import type { CustomAsk, CustomReply, CustomResult } from './custom-child.js';
 import { waitAtMost } from './deadline.js';
 
@@ -54,7 +54,7 @@ export function createCustomProcess(
     begin = ok;
   });
 
-  const child: ChildProcess = fork(...childCommand(import.meta.url, 'custom-child', [file, code]), {
+  const child: ChildProcess = fork(builtFile(import.meta.url, 'custom-child.js'), [file, code], {
     env,
     execArgv: ['--max-old-space-size=128'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { ranked } from '../../src/daemon/rendezvous.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface LogLine {
   event?: string;
@@ -154,7 +153,7 @@ export function policyText(
   more = '',
   limiter = "name: 'checkout', rate: 100, capacity: 50, inFlightMax: 20",
 ) {
-  return `import { definePolicy } from '${join(ROOT, 'dist/index.js')}';
+  return `import { definePolicy } from 'flyball';
 export default definePolicy({
   limiter: { ${limiter} },
   bounds: { rate: { min: 20, max: 400 }, inFlight: { min: 2, max: 64 } },

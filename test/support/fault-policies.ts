@@ -1,11 +1,9 @@
 /** The policies of fault schedules: one that moves in auto with a breaker, and one that only watches. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { policyHash } from '../../src/policy/hash.js';
 import { policySchema } from '../../src/policy/schema.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const OWN = { rate: 60, capacity: 30 };
 /** Under `draw: 'block'` all is so much more: of less a block is not worth its call. */
 const BLOCK_SCALE = 6;
@@ -82,7 +80,7 @@ export function writePolicies(folder: string, policies: readonly object[]): stri
     const parsed = policySchema.parse(policy);
     writeFileSync(
       join(folder, `${parsed.limiter.name}.ts`),
-      `import { definePolicy } from '${join(ROOT, 'dist/index.js')}';\nexport default definePolicy(${JSON.stringify(policy)});\n`,
+      `import { definePolicy } from 'flyball';\nexport default definePolicy(${JSON.stringify(policy)});\n`,
     );
     return policyHash(parsed);
   });
