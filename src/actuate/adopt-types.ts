@@ -17,8 +17,10 @@ export interface AdoptOptions {
   why?: string | undefined;
   /** Adopts the same policy once more, to put right what has drifted from it. */
   again?: boolean;
-  /** What its canary proved: the entry says that in place of a plain adoption. */
-  passed?: { sentence: string; detail: Record<string, unknown> };
+  /** What its canary proved: the entry says that in place of a plain adoption. `by`: the person who asked for it. */
+  passed?: { sentence: string; detail: Record<string, unknown>; by?: string | undefined };
+  /** What a new limiter in `auto` begins with, within the policy's bounds, in place of its own rate and cap. */
+  begins?: { rate: number; inFlightMax: number };
   /** Why what was read is not what the writer was shown; null: go on. Then nothing is written. */
   moved?: (params: Params | null, nowMs: number) => string | null;
 }

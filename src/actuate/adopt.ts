@@ -3,6 +3,7 @@
 import type { LoadedPolicy } from '../policy/load.js';
 import { parseByPerson } from '../redis/by-person.js';
 import type { ActuateReply } from '../redis/calls.js';
+import { isTried, parseCanary } from '../redis/canary.js';
 import { effective, settled } from '../redis/effective.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { ParamChange, Params } from '../redis/params.js';
@@ -12,7 +13,7 @@ import { entryValues, type RedisClient, readParamsAnyhow, write } from './actuat
 import type { AdoptOptions, AdoptOutcome } from './adopt-types.js';
 import { adoptedParams, createdParams } from './adopted-params.js';
 import { readEntries } from './audit.js';
-import { retireCanary } from './canary-end.js';
+import { endedSentence, retireCanary } from './canary-end.js';
 import type { EntryValues } from './entry.js';
 
 export type { LoadedPolicy } from '../policy/load.js';
@@ -89,7 +90,7 @@ async function create(
     change: fresh,
     restored,
     sentence,
-  } = createdParams(loaded, options.last ?? null, nowUs / 1000);
+  } = createdParams(loaded, options.last ?? null, nowUs / 1000, options.begins);
   const change = { ...fresh, ...(await saidRules(redis, address, nowUs)) };
   const epoch = Math.max(
     await nextEpoch(redis, address),
@@ -139,12 +140,13 @@ async function change(
     const stored = await redis.mget(keys.policy, keys.policyVersion(loaded.hash));
     if (stored.every((text) => text === loaded.json)) return { status: 'unchanged' };
   }
-  const { actor } = options;
-  const person = actor.kind === 'person' ? actor.name : undefined;
+  const { actor, passed } = options;
+  const person = actor.kind === 'person' ? actor.name : passed?.by;
   const adopted = adoptedParams(loaded, params, nowUs / 1000, person);
   const own = agrees ? agreesSentence(loaded) : adopted.sentence;
-  const { passed } = options;
-  const sentence = passed === undefined ? own : `${passed.sentence} ${own}`;
+  const tried = parseCanary(params.canary);
+  const ends = isTried(tried, nowUs / 1000) ? endedSentence(tried) : '';
+  const sentence = passed === undefined ? `${own}${ends}` : `${passed.sentence} ${own}`;
   Object.assign(adopted.change, await saidRules(redis, address, nowUs));
   const now = { ...params, ...settled(params, effective(params, nowUs / 1000)) };
   const reply = await write(

@@ -35,6 +35,7 @@ export function createdParams(
   loaded: LoadedPolicy,
   last: Params | null,
   nowMs: number,
+  begins?: { rate: number; inFlightMax: number },
 ): { change: ParamChange; restored: boolean; sentence: string } {
   const known = last !== null && last.policyHash === loaded.hash ? last.windows : '';
   // Whether a scheduled freeze was begun, and what bounds a person set, is what was known of it.
@@ -49,6 +50,13 @@ export function createdParams(
     byPerson: '',
     canary: '',
   };
+  if (begins !== undefined && fresh.mode === 'auto') {
+    const { rate = 0, minRate = 0, maxRate = rate, inFlightMax = 0 } = fresh;
+    const { minInFlight = 0, maxInFlight = inFlightMax } = fresh;
+    fresh.rate = clamp(begins.rate, minRate, maxRate);
+    fresh.capacity = capacityFor(policy, fresh.rate);
+    fresh.inFlightMax = capped(begins.inFlightMax, minInFlight, maxInFlight, inFlightMax);
+  }
   const short = loaded.hash.slice(0, 12);
   if (last === null || last.policyHash !== loaded.hash) {
     return {

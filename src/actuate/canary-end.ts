@@ -1,5 +1,5 @@
 /** Takes a canary's limiter off: unregistered at once, and its keys end by themselves. Stage: actuate. */
-import { canaryName } from '../redis/canary.js';
+import { type Canary, canaryName, goesOn, parseCanary } from '../redis/canary.js';
 import { fleetKeys, type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { RedisClient } from './actuator.js';
 
@@ -16,8 +16,13 @@ function lastingKeys(address: LimiterAddress): string[] {
   return [params, audit, policy, sources, overrides, retention];
 }
 
-/** Whoever begins it, daemons that have led it so far leave it with the registry. */
+/**
+ * Daemons that have led it leave it with the registry. Nothing is done where a canary goes on: somebody has begun
+ * another since. One that is begun just now is taken off all the same, and made anew by who leads its limiter.
+ */
 export async function retireCanary(redis: RedisClient, of: LimiterAddress): Promise<void> {
+  const standing = await redis.hget(limiterKeys(of).params, 'canary');
+  if (goesOn(parseCanary(standing))) return;
   const address = canaryAddress(of);
   await redis.hdel(fleetKeys(of.prefix).limiters, address.name);
   const { params, policyVersion } = limiterKeys(address);
@@ -32,4 +37,9 @@ export async function clearCanary(redis: RedisClient, of: LimiterAddress): Promi
   const { params, bucket, shadowBucket } = limiterKeys(address);
   for (const key of lastingKeys(address)) if (key !== params) await redis.persist(key);
   for (const key of [params, bucket, shadowBucket]) await redis.del(key);
+}
+
+/** What is told of one that goes on when another version takes its place. */
+export function endedSentence(canary: Canary): string {
+  return ` That ends the canary of policy ${canary.policy.slice(0, 12)}.`;
 }

@@ -1,24 +1,38 @@
 /** A change of a policy runs for a percent of the subjects first: how that begins, and how it ends. Stage: actuate. */
-import { canaryPolicy, concernsTakes, noCanaryWhy } from '../policy/canary-policy.js';
-import { policyHash, policyJson } from '../policy/hash.js';
+import { concernsTakes, noCanaryWhy } from '../policy/canary-policy.js';
 import type { Policy } from '../policy/schema.js';
 import type { ActuateReply } from '../redis/calls.js';
-import { CANARY_PATIENCE, type Canary, canaryText, isTried, parseCanary } from '../redis/canary.js';
+import {
+  CANARY_PATIENCE,
+  type Canary,
+  canaryName,
+  canaryText,
+  goesOn,
+  isTried,
+  parseCanary,
+  whyRests,
+} from '../redis/canary.js';
 import { effective } from '../redis/effective.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { type RedisClient, readParamsAnyhow, write } from './actuator.js';
 import { adopt, keepAdopted, type LoadedPolicy, policyAddress } from './adopt.js';
 import type { AdoptOptions, AdoptOutcome } from './adopt-types.js';
-import { isActive } from './adopted-params.js';
 import { readAdopted } from './adopted-policy.js';
-import { clearCanary, retireCanary } from './canary-end.js';
+import { endedSentence, retireCanary } from './canary-end.js';
+import { makeCanaryLimiter } from './canary-limiter.js';
 import { standing } from './verbs/plan.js';
 
 /** How much of the subjects, and for how long. */
 export interface CanaryWish {
   percent: number;
   forMs: number;
+}
+
+/** What was read, and decided on: a write that comes after another one is refused by its revision. */
+interface Found {
+  params: Params;
+  nowUs: number;
 }
 
 /** Its text is kept under its hash for whoever leads when it has passed. */
@@ -37,12 +51,13 @@ export async function adoptOrTry(
   const address = policyAddress(loaded.policy, options.prefix);
   const { params, nowUs } = await readParamsAnyhow(redis, address);
   if (params === null) return adopt(redis, loaded, options);
+  const found = { params, nowUs };
   const known = parseCanary(params.canary);
   if (known?.policy === loaded.hash) return { status: 'unchanged' };
   if (params.policyHash === loaded.hash) {
     if (isTried(known, nowUs / 1000)) {
       const why = `${loaded.file} says the adopted policy again`;
-      const reply = await endCanary(redis, address, params, nowUs, known, 'stopped', why, options);
+      const reply = await endCanary(redis, address, found, known, 'stopped', why, options);
       if (reply.status !== 'ok') return refusedBy(reply);
     }
     return adopt(redis, loaded, options);
@@ -53,8 +68,8 @@ export async function adoptOrTry(
   if (from !== null && !concernsTakes(from.policy, loaded.policy)) {
     return adopt(redis, loaded, options);
   }
-  const no = refusesCanary(from?.policy ?? null, loaded.policy, params, nowUs / 1000, wish);
-  if (no === null) return beginCanary(redis, loaded, wish, options);
+  const no = refusesCanary(from?.policy ?? null, loaded.policy, found, wish);
+  if (no === null) return beginCanary(redis, loaded, wish, found, options);
   return adopt(redis, loaded, { ...options, why: `without its canary, since ${no}.` });
 }
 
@@ -72,8 +87,8 @@ export async function tryFirst(
   const no =
     from !== null && !concernsTakes(from.policy, loaded.policy)
       ? 'it changes nothing that passes'
-      : refusesCanary(from?.policy ?? null, loaded.policy, params, nowUs / 1000, wish);
-  if (no === null) return beginCanary(redis, loaded, wish, options);
+      : refusesCanary(from?.policy ?? null, loaded.policy, { params, nowUs }, wish);
+  if (no === null) return beginCanary(redis, loaded, wish, { params, nowUs }, options);
   const sentence = `it cannot run for a part first: ${no}. Without --canary it is adopted at once`;
   return { status: 'refused', reason: 'canary', sentence };
 }
@@ -82,82 +97,94 @@ export async function tryFirst(
 function refusesCanary(
   from: Policy | null,
   to: Policy,
-  params: Params,
-  nowMs: number,
+  { params, nowUs }: Found,
   { percent }: CanaryWish,
 ): string | null {
-  const { state } = effective(params, nowMs);
   if (from === null) return 'the adopted policy cannot be read';
-  if (state !== 'closed') return `the limiter is ${state}`;
-  if (isActive(params.pinnedUntil, nowMs) || isActive(params.frozenUntil, nowMs)) {
-    return 'a person holds the limiter';
-  }
-  return noCanaryWhy(from, to, percent);
+  const nowMs = nowUs / 1000;
+  const { state } = effective(params, nowMs);
+  return whyRests({ ...params, state }, nowMs) ?? noCanaryWhy(from, to, percent);
 }
 
-/** Adopts it on the canary's limiter, then says so in the params: services follow within two seconds. */
+/**
+ * Makes the canary's limiter, then says so in the params: services follow within two seconds. Two that begin at once
+ * may each make it, but one write alone finds the revision it has read; who leads looks whether it is still the same.
+ */
 async function beginCanary(
   redis: RedisClient,
   loaded: LoadedPolicy,
   wish: CanaryWish,
+  found: Found,
   options: AdoptOptions,
+  anew?: { of: Canary; why: string },
 ): Promise<AdoptOutcome> {
+  const { params, nowUs } = found;
   const address = policyAddress(loaded.policy, options.prefix);
-  const { params, nowUs } = await readParamsAnyhow(redis, address);
-  if (params === null) return adopt(redis, loaded, options);
   const moved = options.moved?.(params, nowUs / 1000) ?? null;
   if (moved !== null) return { status: 'refused', reason: 'moved', sentence: moved };
-  const part = canaryPolicy(loaded.policy, wish.percent);
-  const json = policyJson(part);
-  const hash = policyHash(part);
-  const { authority: _, moved: _m, last: _l, ...asPerson } = options;
-  await clearCanary(redis, address);
-  const tried = await adopt(redis, { file: loaded.file, policy: part, hash, json }, asPerson);
-  if (tried.status === 'refused') return tried;
+  const made = await makeCanaryLimiter(redis, loaded, wish.percent, found, options);
+  if (made.status === 'refused' || made.status === 'unchanged') return made;
   const { percent, forMs } = wish;
   const since = Math.floor(nowUs / 1000);
   const until = since + forMs * CANARY_PATIENCE;
-  const limiter = part.limiter.name;
-  const canary: Canary = { policy: loaded.hash, limiter, percent, since, forMs, until };
+  const limiter = canaryName(address.name);
+  const { kind, name } = options.actor;
+  const by = anew === undefined ? (kind === 'person' ? name : undefined) : anew.of.by;
+  const canary: Canary = {
+    ...{ policy: loaded.hash, limiter, percent, since, forMs, until, epoch: made.epoch },
+    ...(by === undefined ? {} : { by }),
+  };
   const livesMs = Math.round(forMs * CANARY_PATIENCE + SPARE_MS);
   const key = limiterKeys(address).policyVersion(loaded.hash);
   // A version that was adopted before is kept already, and longer.
   await redis.set(key, loaded.json, 'PX', livesMs, 'NX');
-  const sentence = `Policy ${loaded.hash.slice(0, 12)} of ${loaded.file} runs for ${percent} % of the subjects first, on ${limiter}, and is judged after ${spanWords(forMs)}; the whole may pass up to ${percent} % more meanwhile.`;
-  const reply = await writeCanary(redis, address, params, nowUs, canary, options, {
+  const before = parseCanary(params.canary);
+  const told =
+    anew !== undefined
+      ? ` It begins anew: ${anew.why}.`
+      : isTried(before, since)
+        ? endedSentence(before)
+        : '';
+  const sentence = `Policy ${loaded.hash.slice(0, 12)} of ${loaded.file} runs for ${percent} % of the subjects first, on ${limiter}, and is judged after ${spanWords(forMs)}; the whole may pass up to ${percent} % more meanwhile.${told}`;
+  const reply = await writeCanary(redis, address, found, canary, options, {
     reason: 'canary_begins',
     sentence,
-    detail: { canary, file: loaded.file },
+    detail: { canary, file: loaded.file, ...(goesOn(before) && { before }) },
   });
   if (reply.status !== 'ok') return refusedBy(reply);
-  await keepAdopted(redis, loaded, options, reply);
+  if (anew === undefined) await keepAdopted(redis, loaded, options, reply);
   return { status: 'canary', epoch: reply.epoch, revision: reply.revision, sentence };
+}
+
+/** The same version on a limiter made anew, its time from now on: what the old one has seen proves nothing. */
+export function beginAnew(
+  redis: RedisClient,
+  loaded: LoadedPolicy,
+  of: Canary,
+  why: string,
+  found: Found,
+  options: AdoptOptions,
+): Promise<AdoptOutcome> {
+  const { percent, forMs } = of;
+  return beginCanary(redis, loaded, { percent, forMs }, found, options, { of, why });
 }
 
 /** Takes it back: nothing of the limiter itself has changed. */
 export async function endCanary(
   redis: RedisClient,
   address: LimiterAddress,
-  params: Params,
-  nowUs: number,
+  found: Found,
   canary: Canary,
   how: NonNullable<Canary['ended']>,
   why: string,
   options: AdoptOptions & { detail?: Record<string, unknown> },
 ): Promise<ActuateReply> {
-  const reply = await writeCanary(
-    redis,
-    address,
-    params,
-    nowUs,
-    { ...canary, ended: how },
-    options,
-    {
-      reason: `canary_${how}`,
-      sentence: endSentence(canary, how, why),
-      detail: { canary, ...options.detail },
-    },
-  );
+  const ended = { ...canary, ended: how };
+  const reply = await writeCanary(redis, address, found, ended, options, {
+    reason: `canary_${how}`,
+    sentence: endSentence(canary, how, why),
+    detail: { canary, ...options.detail },
+  });
   if (reply.status === 'ok') await retireCanary(redis, address);
   return reply;
 }
@@ -174,8 +201,7 @@ export function endSentence(
 function writeCanary(
   redis: RedisClient,
   address: LimiterAddress,
-  params: Params,
-  nowUs: number,
+  { params, nowUs }: Found,
   canary: Canary,
   options: AdoptOptions,
   entry: { reason: string; sentence: string; detail: Record<string, unknown> },

@@ -6,6 +6,7 @@ import { wasReplaced } from '../actuate/person-policy.js';
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
+import { isTried, parseCanary } from '../redis/canary.js';
 import { limiterKeys } from '../redis/keys.js';
 import { logAdoption } from './adoption-log.js';
 
@@ -30,15 +31,22 @@ const ATTEMPTS = 5;
 
 /**
  * Adopts the file's policy unless it is adopted already, waits for `flyball apply`, is what a person replaced, or is
- * an earlier version while another daemon leads: then this daemon's files are behind, and it reports drift.
+ * an earlier version while another daemon leads: then this daemon's files are behind, and it reports drift. Nor does a
+ * start end the canary of a person, or of a daemon that leads.
  */
 export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy): Promise<void> {
   const { redis, prefix, owner, leaseMs, nowMs, log } = options;
   const { name } = loaded.policy.limiter;
   const address = policyAddress(loaded.policy, prefix);
   const keys = limiterKeys(address);
+  const isLed = async () => (await redis.exists(keys.lease)) === 1;
   for (let attempt = 1; ; attempt++) {
-    const { params } = await readParamsAnyhow(redis, address);
+    const { params, nowUs } = await readParamsAnyhow(redis, address);
+    if (params?.policyHash === loaded.hash) {
+      // No news: a person tries another than the file's, or this daemon's files are behind.
+      const tried = parseCanary(params.canary);
+      if (isTried(tried, nowUs / 1000) && (tried.by !== undefined || (await isLed()))) return;
+    }
     if (params !== null && params.policyHash !== loaded.hash) {
       if (waitsForApply(options.reload, loaded)) {
         log.warn(
@@ -55,9 +63,8 @@ export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy)
         );
         return;
       }
-      const led = (await redis.exists(keys.lease)) === 1;
       const earlier = (await redis.exists(keys.policyVersion(loaded.hash))) === 1;
-      if (led && earlier) {
+      if (earlier && (await isLed())) {
         log.warn(
           { event: 'policy_drift', limiter: name, file: loaded.file },
           `${loaded.file} is an earlier version of the adopted policy of ${name}, and another daemon leads: it is not adopted.`,

@@ -30,6 +30,8 @@ export function responseObjective({ signals, objective }: Policy): Objective {
 export interface SeenSoFar {
   /** Reads the seconds that are over by now; each is read once. */
   read(nowMs: number): Promise<void>;
+  /** What was seen since the last reading, and until services follow again, does not count. */
+  skip(nowMs: number): void;
   group(objective: Objective): GroupSeen;
 }
 
@@ -64,6 +66,9 @@ export function createSeenSoFar(
       sums.failed += counts.failed;
       sums.latencyMs += counts.latencySumMs;
       bins = packBins([...bins, ...counts.latency]);
+    },
+    skip(nowMs) {
+      next = Math.ceil(nowMs / 1000) + FOLLOW_S;
     },
     group(objective) {
       const { offered, denied, ok, failed, latencyMs } = sums;

@@ -1,12 +1,14 @@
 /** Looks after the canary of a limiter that is led here: judges it, adopts what has passed, takes back what has not. Stage: daemon. */
 import { adopt, type LoadedPolicy } from '../actuate/adopt.js';
-import type { AdoptOptions } from '../actuate/adopt-types.js';
+import type { AdoptOptions, AdoptOutcome } from '../actuate/adopt-types.js';
 import { readAdopted } from '../actuate/adopted-policy.js';
-import { endCanary } from '../actuate/canary.js';
+import { beginAnew, endCanary } from '../actuate/canary.js';
 import { canaryAddress, retireCanary } from '../actuate/canary-end.js';
+import { lookAtCanaryLimiter } from '../actuate/canary-limiter.js';
 import type { Lease } from '../actuate/lease.js';
-import { type CanarySeen, type CanaryVerdict, judgeCanary } from '../decide/canary.js';
-import { type Canary, isCanaryName, parseCanary } from '../redis/canary.js';
+import { type CanarySeen, judgeCanary } from '../decide/canary.js';
+import { type Canary, goesOn, isCanaryName, parseCanary, whyRests } from '../redis/canary.js';
+import { effective } from '../redis/effective.js';
 import { fleetKeys, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { readSources } from '../redis/sources.js';
@@ -19,51 +21,77 @@ export interface CanaryWatch {
   act(params: Params, nowUs: number): Promise<boolean>;
 }
 
+export type CanaryWatchDeps = Pick<
+  LimiterDeps,
+  'redis' | 'address' | 'owner' | 'leaseMs' | 'clock' | 'log' | 'metrics'
+> & { lease: Lease };
+
 const LOOK_MS = 1_000;
 /** A canary's limiter without a canary is one whose beginning ended half-way. */
 const STRAY_MS = 30_000;
 
-export function createCanaryWatch(deps: LimiterDeps & { lease: Lease }): CanaryWatch {
+const CHANGED = (name: string) =>
+  `${name} was changed or lost, and what it has seen proves nothing`;
+
+interface Watched {
+  of: string;
+  loaded: LoadedPolicy | null;
+  canary: SeenSoFar;
+  others: SeenSoFar;
+  lookedMs: number;
+  restedMs: number;
+}
+
+export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
   const { redis, address, owner, lease, leaseMs, clock, log, metrics } = deps;
   const limiter = address.name;
   const other = canaryAddress(address);
   /** Of the canary that goes on. */
-  let now: {
-    of: string;
-    loaded: LoadedPolicy | null;
-    canary: SeenSoFar;
-    others: SeenSoFar;
-  } | null = null;
+  let now: Watched | null = null;
   let lookAtMs = 0;
+  let strayLookAtMs = 0;
   let strayAtMs: number | null = null;
 
-  async function begin(canary: Canary): Promise<NonNullable<typeof now>> {
-    const of = `${canary.policy} ${canary.since}`;
+  /** With the name and the text of its file. */
+  async function readTried(version: string): Promise<LoadedPolicy | null> {
+    const loaded = await readAdopted(redis, address, version);
+    if (loaded === null) return null;
+    const sources = await readSources(redis, limiterKeys(address));
+    const { file, text } = sources.find(({ hash }) => hash === version) ?? {};
+    return { ...loaded, file: file || loaded.file, ...(text ? { text } : {}) };
+  }
+
+  async function begin(canary: Canary, nowMs: number): Promise<Watched> {
+    const of = `${canary.policy} ${canary.epoch}`;
     if (now?.of === of) return now;
-    const loaded = await readAdopted(redis, address, canary.policy);
+    const loaded = await readTried(canary.policy);
     const seen = (one: typeof address) => createSeenSoFar(redis, one, canary.since);
-    now = { of, loaded, canary: seen(other), others: seen(address) };
+    const groups = { canary: seen(other), others: seen(address) };
+    now = { of, loaded, ...groups, lookedMs: nowMs, restedMs: 0 };
     return now;
   }
 
-  async function look(canary: Canary, nowMs: number) {
-    const watched = await begin(canary);
-    await watched.canary.read(nowMs);
-    await watched.others.read(nowMs);
-    const { loaded } = watched;
+  async function look(watched: Watched, canary: Canary, rests: string | null, nowMs: number) {
+    for (const group of [watched.canary, watched.others]) {
+      if (rests === null) await group.read(nowMs);
+      else group.skip(nowMs);
+    }
+    if (rests !== null) watched.restedMs += nowMs - watched.lookedMs;
+    watched.lookedMs = nowMs;
+    const { loaded, restedMs } = watched;
     const objective = loaded === null ? null : responseObjective(loaded.policy);
-    const [generation] = await redis.hmget(limiterKeys(other).params, 'generation');
+    // Asked after the reading: what has been read so far is then of this very canary.
+    const { whole, tripped } = await lookAtCanaryLimiter(redis, address, canary);
     const seen: CanarySeen = {
       elapsedMs: nowMs - canary.since,
       forMs: canary.forMs,
       mostMs: canary.until - canary.since,
-      // Its params were made anew when it began.
-      tripped: Number(generation ?? 0) > 0,
+      ...{ tripped, rests, restedMs },
       canary: watched.canary.group(objective),
       others: watched.others.group(objective),
       objective,
     };
-    return { loaded, seen, judged: judgeCanary(seen) };
+    return { whole, seen };
   }
 
   function options(): AdoptOptions | null {
@@ -73,35 +101,48 @@ export function createCanaryWatch(deps: LimiterDeps & { lease: Lease }): CanaryW
     return { authority, actor, leaseMs, nowMs: clock.nowMs(), prefix: address.prefix };
   }
 
-  async function passes(loaded: LoadedPolicy, canary: Canary, seen: CanarySeen, why: string) {
+  /** Who wrote in between is read at the next look: what was judged may stand no more. */
+  function tell(loaded: LoadedPolicy, outcome: AdoptOutcome): void {
+    const refused = outcome.status === 'refused' ? outcome : null;
+    const reply = refused?.reason === 'write' ? refused.reply : null;
+    const why = reply?.status === 'refused' ? reply.reason : refused?.reason;
+    if (why === 'lease') lease.lost();
+    if (why !== 'lease' && why !== 'revision' && why !== 'moved') {
+      logAdoption(log, limiter, loaded, outcome);
+    }
+  }
+
+  async function passes(
+    loaded: LoadedPolicy,
+    judged: Params,
+    canary: Canary,
+    seen: CanarySeen,
+    why: string,
+  ): Promise<void> {
     const given = options();
     if (given === null) return;
-    const sources = await readSources(redis, limiterKeys(address));
-    const source = sources.find(({ hash }) => hash === loaded.hash);
-    const file = source?.file || loaded.file;
-    const text = source?.text ?? undefined;
-    const from = { ...loaded, file, ...(text === undefined ? {} : { text }) };
     const sentence = `The canary of policy ${loaded.hash.slice(0, 12)} passed: ${why}.`;
-    const outcome = await adopt(redis, from, {
+    const outcome = await adopt(redis, loaded, {
       ...given,
-      passed: { sentence, detail: { canary, seen } },
+      passed: { sentence, detail: { canary, seen }, by: canary.by },
+      moved: (params, nowMs) =>
+        params?.canary === judged.canary ? restsAt(params, nowMs) : 'another canary stands',
     });
-    logAdoption(log, limiter, from, outcome);
+    tell(loaded, outcome);
     if (outcome.status === 'changed') metrics.changes.inc({ limiter, reason: 'canary_passed' });
   }
 
   async function ends(
-    params: Params,
-    nowUs: number,
+    found: { params: Params; nowUs: number },
     canary: Canary,
     how: 'failed' | 'unproven',
     why: string,
     seen: CanarySeen,
-  ) {
+  ): Promise<void> {
     const given = options();
     if (given === null) return;
     const with_ = { ...given, detail: { seen } };
-    const reply = await endCanary(redis, address, params, nowUs, canary, how, why, with_);
+    const reply = await endCanary(redis, address, found, canary, how, why, with_);
     if (reply.status !== 'ok') {
       if (reply.reason === 'lease') lease.lost();
       return;
@@ -114,6 +155,16 @@ export function createCanaryWatch(deps: LimiterDeps & { lease: Lease }): CanaryW
     );
   }
 
+  async function startsAnew(
+    loaded: LoadedPolicy,
+    canary: Canary,
+    found: { params: Params; nowUs: number },
+  ): Promise<void> {
+    const given = options();
+    if (given === null) return;
+    tell(loaded, await beginAnew(redis, loaded, canary, CHANGED(other.name), found, given));
+  }
+
   /** Nobody would judge it. */
   async function takeStrayOff(nowMs: number): Promise<void> {
     const { limiters } = fleetKeys(address.prefix);
@@ -124,26 +175,42 @@ export function createCanaryWatch(deps: LimiterDeps & { lease: Lease }): CanaryW
 
   return {
     async act(params, nowUs) {
+      if (isCanaryName(limiter)) return false;
       const nowMs = nowUs / 1000;
       const atMs = clock.monotonicMs();
-      if (isCanaryName(limiter)) return false;
       const canary = parseCanary(params.canary);
-      const goesOn = canary !== null && canary.ended === undefined;
-      if (atMs < lookAtMs) return false;
-      lookAtMs = atMs + (goesOn ? LOOK_MS : STRAY_MS);
-      if (!goesOn) {
+      if (!goesOn(canary)) {
         now = null;
+        if (atMs < strayLookAtMs) return false;
+        strayLookAtMs = atMs + STRAY_MS;
         await takeStrayOff(nowMs);
         return false;
       }
       strayAtMs = null;
-      const { loaded, seen, judged } = await look(canary, nowMs);
-      const { verdict, why }: CanaryVerdict = judged;
+      if (atMs < lookAtMs) return false;
+      lookAtMs = atMs + LOOK_MS;
+      const found = { params, nowUs };
+      const watched = await begin(canary, nowMs);
+      const { loaded } = watched;
+      const rests = restsAt(params, nowMs);
+      const { whole, seen } = await look(watched, canary, rests, nowMs);
+      const inTime = seen.elapsedMs < seen.mostMs;
+      if (!whole && inTime) {
+        if (loaded === null || rests !== null) return false;
+        await startsAnew(loaded, canary, found);
+        return true;
+      }
+      const { verdict, why } = whole
+        ? judgeCanary(seen)
+        : { verdict: 'unproven', why: CHANGED(other.name) };
       if (verdict === 'waits') return false;
-      if (verdict === 'passed' && loaded !== null) await passes(loaded, canary, seen, why);
-      else if (verdict === 'failed') await ends(params, nowUs, canary, 'failed', why, seen);
-      else await ends(params, nowUs, canary, 'unproven', why, seen);
+      if (verdict === 'passed' && loaded !== null) await passes(loaded, params, canary, seen, why);
+      else await ends(found, canary, verdict === 'failed' ? 'failed' : 'unproven', why, seen);
       return true;
     },
   };
+}
+
+function restsAt(params: Params, nowMs: number): string | null {
+  return whyRests({ ...params, state: effective(params, nowMs).state }, nowMs);
 }

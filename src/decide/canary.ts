@@ -22,6 +22,10 @@ export interface CanarySeen {
   mostMs: number;
   /** Its breaker has opened. */
   tripped: boolean;
+  /** Why the limiter itself decides for all just now; null or absent: the canary decides for its part. */
+  rests?: string | null;
+  /** How much of the time it rested: what both have seen meanwhile does not count. */
+  restedMs?: number;
   canary: GroupSeen;
   others: GroupSeen;
   /** The response time that the policy wants; null: none. `of`: a quantile, or the mean. */
@@ -42,7 +46,7 @@ const FEWEST_FAILURES = 5;
 const SLOWER = 1.2;
 
 export function judgeCanary(seen: CanarySeen): CanaryVerdict {
-  const { elapsedMs, forMs, mostMs, tripped, canary, others } = seen;
+  const { elapsedMs, forMs, mostMs, tripped, rests = null, restedMs = 0, canary, others } = seen;
   const told = `${groupWords('canary', canary, seen)}; ${groupWords('others', others, seen)}`;
   const say = (verdict: CanaryVerdict['verdict'], why: string) => ({
     verdict,
@@ -51,10 +55,13 @@ export function judgeCanary(seen: CanarySeen): CanaryVerdict {
   if (tripped) return say('failed', 'its breaker opened');
   if (failsMore(canary, others)) return say('failed', 'more of its answers failed, proven');
   if (isSlower(seen) && provenSlow(seen)) return say('failed', 'it is slower, proven');
+  const late = elapsedMs < mostMs ? 'waits' : 'unproven';
+  if (rests !== null) return say(late, rests);
   if (elapsedMs < forMs) return say('waits', 'the time is not over');
+  if (elapsedMs - restedMs < forMs) return say(late, 'it rested for a part of its time');
   if (Math.min(canary.answers, others.answers) < ENOUGH_ANSWERS) {
     const why = `fewer than ${ENOUGH_ANSWERS} answers of a group`;
-    return say(elapsedMs < mostMs ? 'waits' : 'unproven', why);
+    return say(late, why);
   }
   if (isSlower(seen)) return say('failed', 'it is slower');
   return say('passed', 'no worse than the others');

@@ -28,6 +28,8 @@ const FIELDS = [
   'terms',
   'rollout',
   'canary',
+  'pinnedUntil',
+  'frozenUntil',
 ] satisfies ParamField[];
 const CHOICES: readonly string[] = ['open', 'closed', 'local'] satisfies OnRedisError[];
 
@@ -42,6 +44,8 @@ export interface AdoptedTerms {
   readonly rollout: Reach | null | undefined;
   /** Whom a canary decides for; undefined: nobody, as far as is known. */
   readonly canary: CanaryReach | undefined;
+  /** Redis ms until which a person holds the limiter; infinity: until they end it. */
+  readonly heldUntil: number;
   /** A reply carried these numbers: newer ones are followed by a reading of the params. */
   see(inForce: InForce): void;
   /** Settles when the params were read, or when one deadline has passed without an answer; never rejects. */
@@ -69,6 +73,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
   let rolloutText = '';
   let canary: CanaryReach | undefined;
   let canaryText = '';
+  let heldUntil = 0;
   let read: WriteOrder | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
   let reading = false;
@@ -106,11 +111,12 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     reading = true;
     lastMs = clock.monotonicMs();
     try {
-      const [epoch, revision, choice, subject, kind, windowMs, cells, terms, reach, tried] =
-        await options.link().within(lastMs + deadlineMs, async () => {
-          const { params } = finder.keys ?? (await finder.find());
-          return redis.hmget(params, ...FIELDS);
-        });
+      const fields = await options.link().within(lastMs + deadlineMs, async () => {
+        const { params } = finder.keys ?? (await finder.find());
+        return redis.hmget(params, ...FIELDS);
+      });
+      const [epoch, revision, choice, subject, kind, windowMs, cells, terms] = fields;
+      const [reach, tried, pinned, frozen] = fields.slice(8);
       const order = { epoch: Number(epoch), revision: Number(revision) };
       // A replica that lags behind must not bring back what has been replaced.
       if (epoch && revision && (read === null || !isOlder(order, read))) {
@@ -127,6 +133,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
           canaryText = tried ?? '';
           canary = compileCanary(canaryText);
         }
+        heldUntil = Math.max(untilOf(pinned), untilOf(frozen));
       }
       nothingSaid();
     } catch (error) {
@@ -169,6 +176,9 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     get canary() {
       return canary;
     },
+    get heldUntil() {
+      return heldUntil;
+    },
     get template() {
       return template;
     },
@@ -186,6 +196,11 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
 }
 
 type Field = string | null | undefined;
+
+function untilOf(text: Field): number {
+  const until = Number(text ?? 0);
+  return until === -1 ? Number.POSITIVE_INFINITY : until;
+}
 
 /** null: the policy leaves it to the service, or is of a newer version with an algorithm that is unknown here. */
 function algorithmOf(name: Field, windowMs: Field, cells: Field): AlgorithmTerms | null {

@@ -17,7 +17,7 @@ export interface CanarySide {
 }
 
 export function createCanarySide(own: LimiterParts, options: LimiterOptions): CanarySide {
-  const { adopted, clock, time, resolved } = own;
+  const { adopted, clock, time, resolved, view } = own;
   let made: LimiterParts | null = null;
   let ending: ReturnType<typeof setTimeout> | undefined;
 
@@ -54,15 +54,26 @@ export function createCanarySide(own: LimiterParts, options: LimiterOptions): Ca
     ending.unref();
   }
 
+  function redisMs(): number {
+    return time.nowMs(clock.monotonicMs()) ?? clock.nowMs();
+  }
+
   function isOver(): boolean {
-    const nowMs = time.nowMs(clock.monotonicMs()) ?? clock.nowMs();
-    return adopted.canary === undefined || nowMs >= adopted.canary.until;
+    return adopted.canary === undefined || redisMs() >= adopted.canary.until;
+  }
+
+  /** What a person or the breaker says of the limiter binds all of its subjects, and so does a mode that admits all. */
+  function rests(nowMs: number): boolean {
+    const { state = 'closed', mode } = view.current ?? {};
+    return state !== 'closed' || mode === 'shadow' || mode === 'off' || nowMs < adopted.heldUntil;
   }
 
   return {
     decides(subject) {
       const { canary } = adopted;
-      if (canary === undefined || !canary.reaches(subject) || isOver()) return null;
+      if (canary === undefined || !canary.reaches(subject)) return null;
+      const nowMs = redisMs();
+      if (nowMs >= canary.until || rests(nowMs)) return null;
       const side = make(canary.percent);
       if (own.inFlight.reports) side.inFlight.setReports();
       return side;

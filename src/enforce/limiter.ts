@@ -234,5 +234,5 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return closing;
     },
   };
-  return keepParts(limiter, wired);
+  return keepParts(limiter, wired, canary);
 }

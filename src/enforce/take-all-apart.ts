@@ -1,6 +1,6 @@
-/** A limiter of a set whose rollout has not reached the take: asked by the shadow's keys, it denies nobody. Stage: enforce. */
+/** Who decides in a set: each limiter, its canary, or, before its rollout has come, its shadow, which denies nobody. Stage: enforce. */
 import { NO_DENY_CACHE } from './deny-cache.js';
-import type { LimiterParts } from './limiter-parts.js';
+import { type LimiterParts, partsDeciding } from './limiter-parts.js';
 import type { TakeWish } from './pending-take.js';
 import { shadowKeys } from './rollout-shadow.js';
 import { createSetAsker, type SetAsker } from './take-all-asker.js';
@@ -14,25 +14,35 @@ export interface Team {
   asker: SetAsker;
 }
 
-/** Finds the team of a take: one for each way in which rollouts have reached it, made when it is first needed. */
+/** Finds the team of a take: one for each way in which rollouts and canaries meet it, made when it is first needed. */
 export function createTeams(members: readonly LimiterParts[], deadlineMs: number) {
   const whole: Team = { members, asker: createSetAsker(members, deadlineMs) };
   const apart = members.map(standApart);
   const teams = new Map<string, Team>();
 
+  function decides(i: number, subject: string | null): { member: Member; as: string } {
+    const own = members[i]!;
+    const member = partsDeciding(own, subject);
+    if (member !== own) return { member, as: 'canary' };
+    return own.decider.reaches(subject)
+      ? { member, as: 'own' }
+      : { member: apart[i]!, as: 'apart' };
+  }
+
   return {
     whole,
     of(wishes: readonly TakeWish[]): Team {
-      if (members.every(({ adopted }) => !adopted.rollout)) return whole;
-      const reached = members.map(({ decider }, i) => decider.reaches(wishes[i]!.subject));
-      if (reached.every(Boolean)) return whole;
-      const pattern = reached.join();
-      let team = teams.get(pattern);
-      if (team === undefined) {
-        const mixed = members.map((member, i) => (reached[i] ? member : apart[i]!));
-        team = { members: mixed, asker: createSetAsker(mixed, deadlineMs) };
-        teams.set(pattern, team);
-      }
+      const plain = ({ adopted }: Member) => !adopted.rollout && adopted.canary === undefined;
+      if (members.every(plain)) return whole;
+      const deciding = wishes.map(({ subject }, i) => decides(i, subject));
+      if (deciding.every(({ as }) => as === 'own')) return whole;
+      const pattern = deciding.map(({ as }) => as).join();
+      const known = teams.get(pattern);
+      // A canary that comes later is another limiter.
+      if (known?.members.every((each, i) => each === deciding[i]!.member)) return known;
+      const mixed = deciding.map(({ member }) => member);
+      const team = { members: mixed, asker: createSetAsker(mixed, deadlineMs) };
+      teams.set(pattern, team);
       return team;
     },
   };

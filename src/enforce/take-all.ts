@@ -63,7 +63,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
       const denial = link.up ? denials.find(wishes[i]!, startedMs) : null;
       return denial && repeatDenial(denial, wishes[i]!.subject, startedMs);
     });
-    if (known.some(Boolean)) return conclude(known, wishes, startedMs);
+    if (known.some(Boolean)) return conclude(members, known, wishes, startedMs);
 
     const places = await Promise.all(
       members.map((each, i) => placeOf(each, wishes[i]!, startedMs)),
@@ -71,7 +71,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
     const refused = places.map((each) => (each instanceof Decision ? each : null));
     if (refused.some(Boolean)) {
       release(members, places);
-      return conclude(refused, wishes, startedMs);
+      return conclude(members, refused, wishes, startedMs);
     }
     const held = places as Held[];
     try {
@@ -82,7 +82,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
       const decisions = answer
         ? byRedis(members, wishes, held, answer, startedMs)
         : withoutRedis(members, wishes, held);
-      return conclude(decisions, wishes, startedMs);
+      return conclude(members, decisions, wishes, startedMs);
     } catch (error) {
       release(members, held);
       throw error;
@@ -123,6 +123,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
 
   /** A denial counts for those that denied, an admission for all; null: was not asked any more. */
   function conclude(
+    members: readonly Member[],
     decisions: (Decision | null)[],
     wishes: TakeWish[],
     startedMs: number,

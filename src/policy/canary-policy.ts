@@ -42,7 +42,8 @@ function isOf(fields: readonly string[], field: string): boolean {
 
 /**
  * Totals are × `percent`, and so are the bounds and the safe values; numbers of single subjects stay. At least one take
- * of the largest cost fits. It shares no downstream, is found by no route and tunes nothing: that is the limiter's own.
+ * of the largest cost fits. It shares no downstream and no upstream's breaker, is found by no route and tunes nothing: that
+ * is the limiter's own.
  */
 export function canaryPolicy(policy: Policy, percent: number): Policy {
   const share = percent / 100;
@@ -55,7 +56,7 @@ export function canaryPolicy(policy: Policy, percent: number): Policy {
   const least = Math.max(1, limiter.maxCost / Math.max(0.01, 1 - kept));
   const { capacity } = scaled.bounds ?? {};
   const { rate = policy.limiter.rate, inFlight = policy.limiter.inFlightMax } = policy.whenLost;
-  const { profiles: _p, ...without } = scaled;
+  const { profiles: _p, breaker, ...without } = scaled;
   return {
     ...without,
     limiter: {
@@ -77,9 +78,7 @@ export function canaryPolicy(policy: Policy, percent: number): Policy {
             }),
           },
         }),
-    ...(scaled.breaker?.probeRate === undefined
-      ? {}
-      : { breaker: { ...scaled.breaker, probeRate: part(scaled.breaker.probeRate, share) } }),
+    ...(breaker === undefined ? {} : { breaker: breakerPart(breaker, share) }),
     control: controlPart(policy.control, share),
     whenLost: {
       ...policy.whenLost,
@@ -88,6 +87,13 @@ export function canaryPolicy(policy: Policy, percent: number): Policy {
     },
     reload: 'apply',
   };
+}
+
+/** What it opens is its own: the limiters of an upstream go by what holds for all of their subjects. */
+function breakerPart(breaker: NonNullable<Policy['breaker']>, share: number): Policy['breaker'] {
+  const { upstream: _, ...own } = breaker;
+  if (own.probeRate === undefined) return own;
+  return { ...own, probeRate: part(own.probeRate, share) };
 }
 
 /** Steps in tokens are parts of the total; factors and gains are not. */

@@ -1,4 +1,5 @@
 /** A version of a policy that runs for a percent of the subjects first, as params and services know it. Stage: policy, actuate, enforce, daemon. */
+import type { LimiterState, Mode } from './params.js';
 
 export interface Canary {
   /** Hash of the version that is tried. */
@@ -13,6 +14,10 @@ export interface Canary {
   forMs: number;
   /** Redis ms from which services ask the limiter itself again, whoever lives. */
   until: number;
+  /** Of the params of its limiter, which were made anew for it. */
+  epoch: number;
+  /** The person who asked for it; absent: a daemon, whose file says so. */
+  by?: string;
   /** It is over, and this version is not tried again before its file changes. */
   ended?: 'failed' | 'unproven' | 'stopped';
 }
@@ -21,6 +26,8 @@ export interface Canary {
 export const CANARY_PATIENCE = 3;
 const SUFFIX = '.canary';
 const LONGEST_NAME = 64;
+/** Of a person; params are no place for prose. */
+const LONGEST_BY = 64;
 
 /** No policy may take this name: `limiter.name` must not end so. */
 export function canaryName(limiter: string): string {
@@ -37,8 +44,12 @@ export function mayHaveCanary(limiter: string): boolean {
 }
 
 export function canaryText(canary: Canary): string {
-  const { policy, limiter, percent, since, forMs, until, ended } = canary;
-  return JSON.stringify({ policy, limiter, percent, since, forMs, until, ...(ended && { ended }) });
+  const { policy, limiter, percent, since, forMs, until, epoch, by, ended } = canary;
+  const who = by === undefined ? {} : { by: by.slice(0, LONGEST_BY) };
+  return JSON.stringify({
+    ...{ policy, limiter, percent, since, forMs, until, epoch },
+    ...{ ...who, ...(ended && { ended }) },
+  });
 }
 
 /** null: none. So says text that cannot be read: the limiter itself decides for all. */
@@ -51,17 +62,46 @@ export function parseCanary(text: string | null | undefined): Canary | null {
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  const { policy, limiter, percent, since, forMs, until, ended } = value;
+  const { policy, limiter, percent, since, forMs, until, epoch, by, ended } = value;
   if (typeof policy !== 'string' || typeof limiter !== 'string') return null;
   if (typeof percent !== 'number' || !(percent > 0 && percent <= 100)) return null;
   if (typeof since !== 'number' || typeof forMs !== 'number' || typeof until !== 'number') {
     return null;
   }
+  if (typeof epoch !== 'number') return null;
   const over = ended === 'failed' || ended === 'unproven' || ended === 'stopped';
-  return { policy, limiter, percent, since, forMs, until, ...(over && { ended }) };
+  return {
+    ...{ policy, limiter, percent, since, forMs, until, epoch },
+    ...{ ...(typeof by === 'string' && { by }), ...(over && { ended }) },
+  };
 }
 
-/** Does it decide for its part of the subjects now? */
+/** Is it neither judged nor past its end? */
 export function isTried(canary: Canary | null, nowMs: number): canary is Canary {
   return canary !== null && canary.ended === undefined && nowMs < canary.until;
+}
+
+/** Has its end not been written? */
+export function goesOn(canary: Canary | null): canary is Canary {
+  return canary !== null && canary.ended === undefined;
+}
+
+/** What lets the limiter itself decide for all while it lasts: how it stands, and until when a person holds it. */
+export interface Standing {
+  state: LimiterState;
+  mode: Mode;
+  pinnedUntil: number;
+  frozenUntil: number;
+}
+
+/**
+ * Why a canary rests: what a person or the breaker says of the limiter binds all of its subjects. null: nothing does.
+ * A hold lasts until its time, or until a person ends it (-1).
+ */
+export function whyRests(standing: Standing, nowMs: number): string | null {
+  const { state, mode, pinnedUntil, frozenUntil } = standing;
+  if (state !== 'closed') return `the limiter is ${state}`;
+  if (mode === 'off' || mode === 'shadow') return `mode ${mode} admits all`;
+  const held = [pinnedUntil, frozenUntil].some((until) => until === -1 || until > nowMs);
+  return held ? 'a person holds the limiter' : null;
 }

@@ -94,8 +94,22 @@ test('garbled text says that there is none; what has ended decides for nobody', 
   for (const text of ['', 'x', '1', 'null', '{}', '{"policy":"a","limiter":"b","percent":0}']) {
     expect(parseCanary(text)).toBeNull();
   }
-  const canary = { policy: 'a', limiter: 'b', percent: 5, since: 1, forMs: 10, until: 31 };
+  const canary = {
+    policy: 'a',
+    limiter: 'b',
+    percent: 5,
+    since: 1,
+    forMs: 10,
+    until: 31,
+    epoch: 7,
+  };
   expect(parseCanary(canaryText(canary))).toEqual(canary);
+  expect(parseCanary(JSON.stringify({ ...canary, epoch: undefined }))).toBeNull();
+  const long = canaryText({
+    ...{ policy: 'a'.repeat(64), limiter: 'b'.repeat(64), percent: 12.34, ended: 'unproven' },
+    ...{ since: 2e12, forMs: 86_400_000, until: 2e12, epoch: 2 ** 53, by: '名'.repeat(300) },
+  });
+  expect(Buffer.byteLength(long)).toBeLessThanOrEqual(512);
   expect(isTried(canary, 30)).toBe(true);
   expect(isTried(canary, 31)).toBe(false);
   expect(isTried({ ...canary, ended: 'failed' }, 5)).toBe(false);

@@ -1,0 +1,279 @@
+/** What becomes of a canary when others write at the same moment, hold its limiter, or start again; its leader by hand, no time passes. Stage: tests. */
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { AdoptOutcome, LoadedPolicy } from '../../src/actuate/adopt.js';
+import { readEntries } from '../../src/actuate/audit.js';
+import { adoptOrTry, tryFirst } from '../../src/actuate/canary.js';
+import { retireCanary } from '../../src/actuate/canary-end.js';
+import { createLease } from '../../src/actuate/lease.js';
+import { applyVerb } from '../../src/actuate/verbs/apply.js';
+import { trip } from '../../src/actuate/verbs/breaker.js';
+import { stopCanary } from '../../src/actuate/verbs/canary.js';
+import { freeze, thaw } from '../../src/actuate/verbs/freeze.js';
+import type { Planner } from '../../src/actuate/verbs/plan.js';
+import { type ManualClock, manualClock } from '../../src/clock.js';
+import { adoptAtStart } from '../../src/daemon/adoption.js';
+import { type CanaryWatch, createCanaryWatch } from '../../src/daemon/canary-watch.js';
+import { createLog } from '../../src/log.js';
+import { parseByPerson } from '../../src/redis/by-person.js';
+import { type Canary, goesOn, parseCanary } from '../../src/redis/canary.js';
+import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
+import { createMetrics } from '../../src/report/metrics.js';
+import { mustRead } from '../support/cli-run.js';
+import { adoptBy, loadedPolicy } from '../support/policies.js';
+import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { setParams } from '../support/sdk-params.js';
+
+const address = { name: 'checkout' };
+const other = { name: 'checkout.canary' };
+const FOR_MS = 60_000;
+const wish = { percent: 50, forMs: FOR_MS };
+const limiter = { name: 'checkout', capacity: 200, inFlightMax: 24 };
+const at = (rate: number, more = {}) => loadedPolicy({ limiter: { ...limiter, rate }, ...more });
+const [FIRST, A, B] = [at(100), at(140), at(60)] as const;
+const log = createLog({ level: 'silent' });
+let server: TestRedis;
+let redis: Redis;
+let clock: ManualClock;
+let watch: CanaryWatch;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.client();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  await redis.flushall();
+  await adoptBy(redis, 'autopilot', FIRST);
+  clock = manualClock();
+  watch = await leader(redis);
+});
+
+async function leader(client: Redis): Promise<CanaryWatch> {
+  const owner = 'd1:1:aa';
+  const lease = createLease({ redis, address, owner, leaseMs: 60_000 });
+  await redis.del(limiterKeys(address).lease);
+  expect((await lease.acquire()).status).toBe('held');
+  const of = { address, owner, lease, leaseMs: 60_000, clock, log, metrics: createMetrics('d1') };
+  return createCanaryWatch({ ...of, redis: client });
+}
+
+const options = (kind: 'person' | 'autopilot' = 'autopilot', name = 'd1') => ({
+  ...{ actor: { kind, name }, leaseMs: 60_000, nowMs: Date.now() },
+});
+const tries = (loaded: LoadedPolicy, client = redis) => tryFirst(client, loaded, wish, options());
+const canary = async (): Promise<Canary> => parseCanary((await mustRead(redis, address)).canary)!;
+const newest = async () => (await readEntries(redis, address, { limit: 1 })).entries[0]!.body;
+const registered = async () => Object.keys(await redis.hgetall(fleetKeys().limiters));
+const says = (planner: Planner) =>
+  applyVerb(redis, address, planner, {
+    ...{ actor: 'kim', dryRun: false, nowMs: Date.now, approve: async () => true },
+  });
+
+/** Redis ms so long after the canary began. */
+async function looksAfter(ms: number, of = watch): Promise<boolean> {
+  clock.advance(1_000);
+  return of.act(await mustRead(redis, address), ((await canary()).since + ms) * 1000);
+}
+
+/** Answers of both groups in so many seconds from the moment on. */
+async function answers(
+  from: number,
+  seconds: number,
+  of: { canary?: number; others?: number } = {},
+): Promise<void> {
+  const start = Math.ceil(((await canary()).since + from) / 1000) + 2;
+  for (let i = 0; i < seconds; i++) {
+    for (const [one, failed = 0] of [
+      [other, of.canary],
+      [address, of.others],
+    ] as const) {
+      const counts = { off: 20, adm: 20, ok: 20 - failed, err: failed, n: 1 };
+      await redis.hset(limiterKeys(one).telemetry(start + i), counts);
+    }
+  }
+}
+
+/** A client on which `then` runs to its end before the first call of `command`, as another process in between. */
+function before(command: 'del' | 'hget', then: () => Promise<unknown>): Redis {
+  let done: Promise<unknown> | undefined;
+  return new Proxy(redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      if (name !== command) return value.bind(target);
+      return async (...args: unknown[]) => {
+        done ??= then();
+        await done;
+        return value.apply(target, args);
+      };
+    },
+  });
+}
+
+test('of two that begin at once one stands; what the other left of its limiter proves nothing, and it begins anew', async () => {
+  let first: AdoptOutcome | undefined;
+  // B has read the limiter before A began, and makes the canary's limiter after it.
+  const late = before('del', async () => {
+    first = await tries(A);
+  });
+  const second = await tries(B, late);
+  expect(first).toMatchObject({ status: 'canary' });
+  expect(second).toMatchObject({ status: 'refused', reply: { reason: 'revision' } });
+  const begun = await canary();
+  expect(begun.policy).toBe(A.hash);
+  expect(await mustRead(redis, other)).toMatchObject({ policyRate: 30 });
+  await answers(0, 40);
+
+  // Its time is over, and the numbers are good: but they are those of B.
+  expect(await looksAfter(FOR_MS + 1_000)).toBe(true);
+  const anew = await canary();
+  expect(anew.policy).toBe(A.hash);
+  expect(anew.epoch).toBeGreaterThan(begun.epoch);
+  expect(await mustRead(redis, other)).toMatchObject({ policyRate: 70, epoch: anew.epoch });
+  expect(await newest()).toMatchObject({
+    reason: 'canary_begins',
+    sentence: expect.stringMatching(
+      /^Policy [0-9a-f]{12} of checkout\.ts runs for 50 % .* begins anew: checkout\.canary was changed or lost, and what it has seen proves nothing\.$/,
+    ),
+  });
+  expect((await mustRead(redis, address)).policyHash).toBe(FIRST.hash);
+  await answers(0, 40);
+  expect(await looksAfter(FOR_MS - 1)).toBe(false);
+  expect(await looksAfter(FOR_MS + 1)).toBe(true);
+  expect(await mustRead(redis, address)).toMatchObject({ policyHash: A.hash, canary: '' });
+});
+
+test.each([
+  ['stopped by a person', () => says(stopCanary), FIRST.hash],
+  ['replaced by that of another version', () => tries(B), FIRST.hash],
+  ['held by a person', () => says(freeze(3_600_000)), FIRST.hash],
+])('one that is %s between judgement and adoption is not adopted', async (_, then, stays) => {
+  await tries(A);
+  await answers(0, 40);
+  // The first reading of the adoption.
+  const judging = await leader(before('hget', then));
+  await looksAfter(FOR_MS + 1_000, judging);
+  expect((await mustRead(redis, address)).policyHash).toBe(stays);
+  expect((await newest()).reason).not.toBe('canary_passed');
+});
+
+test.each([
+  ['taken off by who ended another', () => redis.hdel(fleetKeys().limiters, other.name)],
+  ['about to be forgotten', () => redis.pexpire(limiterKeys(other).params, 60_000)],
+  ['lost', () => redis.del(limiterKeys(other).params)],
+])('a limiter that is %s while its canary goes on is made anew', async (_, spoil) => {
+  await tries(A);
+  const begun = await canary();
+  expect(await looksAfter(1_000)).toBe(false);
+  await spoil();
+  expect(await looksAfter(2_000)).toBe(true);
+  expect((await canary()).epoch).toBeGreaterThan(begun.epoch);
+  expect(await registered()).toContain(other.name);
+  expect(await redis.pttl(limiterKeys(other).params)).toBe(-1);
+  expect(await looksAfter(3_000)).toBe(false);
+});
+
+test('who ended one leaves that of another alone, if it has begun meanwhile', async () => {
+  await tries(A);
+  await retireCanary(redis, address);
+  expect(await registered()).toContain(other.name);
+  await says(stopCanary);
+  await retireCanary(redis, address);
+  expect(await registered()).toEqual(['checkout']);
+});
+
+test.each([
+  ['frozen', freeze(3_600_000), /^The canary .* a person holds the limiter/],
+  ['tripped', trip('until-ended'), /^The canary .* the limiter is open/],
+])('while its limiter is %s it is not adopted, and unproven at its end', async (_, verb, why) => {
+  await tries(A);
+  await answers(0, 40);
+  expect(await looksAfter(40_000)).toBe(false);
+  await says(verb);
+  expect(await looksAfter(FOR_MS + 1_000)).toBe(false);
+  expect((await mustRead(redis, address)).policyHash).toBe(FIRST.hash);
+  expect(await looksAfter(3 * FOR_MS + 1_000)).toBe(true);
+  expect(await newest()).toMatchObject({
+    reason: 'canary_unproven',
+    sentence: expect.stringMatching(why),
+  });
+});
+
+test('the time that it rested is added, and what both saw meanwhile does not count', async () => {
+  await tries(A);
+  await answers(0, 20);
+  expect(await looksAfter(25_000)).toBe(false);
+  await says(freeze(3_600_000));
+  await answers(25_000, 20, { canary: 20 });
+  expect(await looksAfter(35_000)).toBe(false);
+  expect(await looksAfter(45_000)).toBe(false);
+  await says(thaw());
+  await answers(45_000, 20);
+  expect(await looksAfter(FOR_MS + 10_000)).toBe(false);
+  // It rested from 25 s on, as far as its leader has seen, until 45 s.
+  expect(await looksAfter(FOR_MS + 21_000)).toBe(true);
+  const { reason, detail } = await newest();
+  expect(reason).toBe('canary_passed');
+  expect(detail).toMatchObject({ seen: { restedMs: 20_000, canary: { failed: 0 } } });
+});
+
+test('a file that changes again ends it: for another canary, or, where that cannot be, at once for all', async () => {
+  const file = (loaded: LoadedPolicy) => adoptOrTry(redis, loaded, options());
+  const tried = (rate: number, more = {}) =>
+    at(rate, { canary: { percent: 10, for: '10m' }, ...more });
+  expect(await file(tried(140))).toMatchObject({ status: 'canary' });
+  const { policy } = await canary();
+  const next = await file(tried(160));
+  const ends = `That ends the canary of policy ${policy.slice(0, 12)}.`;
+  expect(next).toMatchObject({ status: 'canary', sentence: expect.stringContaining(ends) });
+  expect(await mustRead(redis, other)).toMatchObject({ policyRate: 16 });
+  const last = (await canary()).policy;
+  await file(tried(160, { mode: 'auto' }));
+  expect(await newest()).toMatchObject({
+    reason: 'policy_adopted',
+    sentence: expect.stringContaining(`That ends the canary of policy ${last.slice(0, 12)}.`),
+  });
+  expect(await registered()).toEqual(['checkout']);
+  expect(await mustRead(redis, address)).toMatchObject({ canary: '', mode: 'auto' });
+});
+
+test('in auto it begins at its part of what is in force, within its bounds', async () => {
+  const [auto, next] = [100, 140].map((rate) => at(rate, { mode: 'auto' })) as [
+    LoadedPolicy,
+    LoadedPolicy,
+  ];
+  await adoptBy(redis, 'person', auto);
+  await setParams(redis, address, { rate: 30, inFlightMax: 4 }, 'law');
+  await tries(next);
+  expect(await mustRead(redis, other)).toMatchObject({ rate: 15, inFlightMax: 2, maxRate: 200 });
+});
+
+test('a start ends neither the canary of a person nor that of a daemon that leads; one with nobody left it ends', async () => {
+  const starts = () =>
+    adoptAtStart(
+      { redis, prefix: 'flyball', owner: 'd2', leaseMs: 60_000, nowMs: 0, reload: 'auto', log },
+      FIRST,
+    );
+  await tries(A);
+  await starts();
+  expect(goesOn(await canary())).toBe(true);
+  await redis.del(limiterKeys(address).lease);
+  await starts();
+  expect(await canary()).toMatchObject({ ended: 'stopped' });
+  await tryFirst(redis, A, wish, options('person', 'kim'));
+  await starts();
+  expect(await canary()).toMatchObject({ by: 'kim' });
+  expect(goesOn(await canary())).toBe(true);
+
+  // Once it has passed, the file that it replaced is not adopted again by a start.
+  await answers(0, 40);
+  watch = await leader(redis);
+  expect(await looksAfter(FOR_MS + 1_000)).toBe(true);
+  const now = await mustRead(redis, address);
+  expect(now.policyHash).toBe(A.hash);
+  expect(parseByPerson(now.byPerson).policy).toMatchObject({ over: FIRST.hash, by: 'kim' });
+  await redis.del(limiterKeys(address).lease);
+  await starts();
+  expect((await mustRead(redis, address)).policyHash).toBe(A.hash);
+});
