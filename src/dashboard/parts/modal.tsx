@@ -20,6 +20,9 @@ export function Modal({
     // What is asked for comes first; else the browser takes the cross, and Enter closes what was just opened.
     shown?.querySelector<HTMLElement>('.dialog-body :is(input, select)')?.focus();
     return () => {
+      // Behind an open dialog nothing takes the focus; nobody needs to hear that this one closes.
+      shown?.addEventListener('close', (event) => event.stopImmediatePropagation(), true);
+      shown?.close();
       const still = before instanceof HTMLElement && before.isConnected;
       (still ? before : document.getElementById('main'))?.focus();
     };
