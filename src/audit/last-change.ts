@@ -1,6 +1,7 @@
 /** The last change of the limits, as somebody on call means it: a person's or a policy's own, or the whole move of the autopilot. Pure. Stage: audit → cli, api. */
 import type { EntryValues } from '../actuate/entry.js';
 import { storedMs } from '../redis/stream-id.js';
+import { isOlder } from '../redis/write-order.js';
 import { type EpisodeEntry, STEADY_MS } from './episodes.js';
 
 type Numbers = Pick<EntryValues, 'rate' | 'capacity' | 'inFlightMax'>;
@@ -17,15 +18,37 @@ export interface LastChange {
   count: number;
   /** `before the pin by ada@host (unverified) (revision 42)`. */
   words: string;
+  /** The newest move was a rollback of this revision, so this is one further back than what it took back. */
+  beyond?: number;
 }
 
 /**
  * One change of a person, a policy or a schedule is undone by itself. The autopilot moves in many small steps: they
  * are undone together, back to what had stood for ten minutes or to what somebody else had set. Where that is what is
- * in force again (it went down and came back), the newest step that made a difference is meant. Newest first.
+ * in force again (it went down and came back), the newest step that made a difference is meant. What a rollback took
+ * back is not brought again: who asks once more finds that it did not help, and goes one further back. Newest first.
  */
 export function lastChange(changes: readonly EpisodeEntry[], now: Numbers): LastChange | null {
-  const moves = changes.filter(movesNumbers);
+  const all = changes.filter(movesNumbers);
+  let moves = all;
+  for (let past = pastRollback(moves); past !== null; past = pastRollback(moves)) moves = past;
+  const found = lastOf(moves, now);
+  return found === null || moves === all ? found : { ...found, beyond: all[0]!.revision };
+}
+
+/** Of the newest move, if it is a rollback: those that made what it went back to; null: it is none. */
+function pastRollback(moves: readonly EpisodeEntry[]): EpisodeEntry[] | null {
+  const { reason, detail = {} } = moves[0]?.body ?? {};
+  const { undoesRevision, undoesEpoch, toRevision, toEpoch } = detail;
+  if (reason !== 'rollback') return null;
+  const undone = typeof undoesRevision === 'number';
+  const epoch = undone ? undoesEpoch : toEpoch;
+  const revision = undone ? undoesRevision - 1 : toRevision;
+  if (typeof epoch !== 'number' || typeof revision !== 'number') return null;
+  return moves.slice(1).filter((move) => !isOlder({ epoch, revision }, move));
+}
+
+function lastOf(moves: readonly EpisodeEntry[], now: Numbers): LastChange | null {
   const newest = moves[0];
   if (newest?.body.before == null) return null;
   if (!isAutopilots(newest)) return told(moves, 0);

@@ -7,7 +7,7 @@ import { movesSince } from '../actuate/verbs/stood.js';
 import { FlyballError } from '../errors.js';
 import { planView, stepsOf } from '../view/plan.js';
 import { carryOut } from './adopting.js';
-import { actorName, type ChangeFlags, changing, checkFlags } from './change.js';
+import { actorName, type ChangeFlags, changing, checkAnswer, checkReason } from './change.js';
 import { parsePercent, parseSpan } from './options.js';
 import { type CliIo, UsageError } from './output.js';
 import { loadAll } from './plan.js';
@@ -46,7 +46,7 @@ const JUDGED_AFTER_MS = 600_000;
 const LONGEST_MS = 86_400_000;
 
 async function apply(io: CliIo, given: readonly string[], flags: ApplyFlags): Promise<void> {
-  checkFlags(io, flags);
+  checkReason(flags);
   const { canary: percent, for: forMs = JUDGED_AFTER_MS } = flags;
   if (percent === undefined && flags.for !== undefined) {
     throw new UsageError('--for says when a canary is judged.', 'Give --canary 5% too.');
@@ -54,6 +54,7 @@ async function apply(io: CliIo, given: readonly string[], flags: ApplyFlags): Pr
   if (forMs > LONGEST_MS) throw new UsageError('--for is longer than 24h.', 'Write 10m or 2h.');
   const saved = savedPlan(given);
   const loaded = saved?.map((step) => step.loaded) ?? (await loadAll(io, given));
+  checkAnswer(io, flags);
   await withRedis(io, async (session) => {
     if (saved !== null) await refuseMoved(session, given[0]!, saved);
     const view = await planView(session, loaded, actorName(), saved === null);

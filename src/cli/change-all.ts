@@ -5,7 +5,7 @@ import { EXIT, FlyballError } from '../errors.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { listLimiters, type Session } from '../view/limiters.js';
 import { clean } from '../view/text.js';
-import { actorName, type ChangeFlags, checkFlags } from './change.js';
+import { actorName, type ChangeFlags, checkAnswer, checkReason } from './change.js';
 import { type CliIo, UsageError } from './output.js';
 import { withRedis } from './session.js';
 
@@ -47,7 +47,7 @@ interface Planned {
 }
 
 export async function runChangeAll(io: CliIo, flags: ChangeFlags, of: ForMany): Promise<void> {
-  checkFlags(io, flags);
+  checkReason(flags);
   await withRedis(io, async (session) => {
     const known = await listLimiters(session);
     if (known.length === 0) {
@@ -57,6 +57,7 @@ export async function runChangeAll(io: CliIo, flags: ChangeFlags, of: ForMany): 
       );
     }
     const limiters = of.select === undefined ? known : await of.select(session, known);
+    checkAnswer(io, flags);
     const planned = await Promise.all(limiters.map((each) => plan(session, each, of)));
     const rows = planned.map(({ row }) => row);
     if (!io.flags.json) for (const each of planned) io.say(shownText(io, each, flags));

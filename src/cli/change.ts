@@ -68,10 +68,11 @@ export async function runChange(
   /** Once it is written. */
   then?: (session: Session, address: LimiterAddress) => Promise<void>,
 ): Promise<void> {
-  checkFlags(io, flags);
+  checkReason(flags);
   await withRedis(io, async (session) => {
     const address = await findLimiter(session, limiter);
     const planner = await plannerFor(session, address);
+    checkAnswer(io, flags);
     const outcome = await applyVerb(session.redis, address, planner, {
       actor: actorName(),
       reason: flags.reason,
@@ -84,14 +85,17 @@ export async function runChange(
   });
 }
 
-export function checkFlags(io: CliIo, flags: ChangeFlags): void {
-  const { reason } = flags;
+export function checkReason({ reason }: ChangeFlags): void {
   if (reason !== undefined && (reason.trim() === '' || reason.length > 500)) {
     throw new UsageError(
       `--reason has ${reason.length} characters; 1 … 500 are allowed.`,
       'Say it in a sentence.',
     );
   }
+}
+
+/** Once what is to be changed is known: with an unknown limiter no `--yes` would help. */
+export function checkAnswer(io: CliIo, flags: ChangeFlags): void {
   if (!flags.yes && !flags.dryRun && !io.interactive) {
     throw new UsageError(
       'this changes what is in force, and there is no terminal to ask at.',

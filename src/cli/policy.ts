@@ -12,7 +12,14 @@ import {
   replacedVersion,
 } from '../view/policy-history.js';
 import { carryOut } from './adopting.js';
-import { actorName, type ChangeFlags, changing, checkFlags, runChange } from './change.js';
+import {
+  actorName,
+  type ChangeFlags,
+  changing,
+  checkAnswer,
+  checkReason,
+  runChange,
+} from './change.js';
 import { type CliIo, UsageError } from './output.js';
 import { fieldLines } from './plan-text.js';
 import { findLimiter, withRedis } from './session.js';
@@ -170,7 +177,7 @@ async function use(
       `flyball policy history ${clean(limiter)} lists the versions.`,
     );
   }
-  checkFlags(io, flags);
+  checkReason(flags);
   await withRedis(io, async (session) => {
     const { redis } = session;
     const address = await findLimiter(session, limiter);
@@ -184,6 +191,7 @@ async function use(
       if (io.flags.json) return io.json({ status: 'nothing', limiter, sentence });
       return io.out(sentence);
     }
+    checkAnswer(io, flags);
     const view = await planView(session, [loaded], actorName(), false);
     await carryOut(io, session, flags, view, stepsOf(view.limiters, [loaded]));
     if (flags.dryRun || flags.release || io.exitCode !== 0 || view.counts.change === 0) return;

@@ -14,6 +14,8 @@ import { type Guard, passed } from './types.js';
  *   worse by more than 10 %, and than     bad; twice in a row: back to what proved good, if the limits rose within
  *     four times the noise of counting      a minute, or a policy was adopted within five
  *   too little is asked for to be as good, or slower routes, or other processes report: no evidence
+ *   nothing at all is answered for a second: a pause, of which, as of the time that it takes to make up for it, nothing
+ *     is said. What a raise did to a service is seen in what it answers
  *
  * Afterwards raises end at what proved good for a minute, then 2, 4, … at most an hour if it happens again: it never
  * flaps. It only lowers, never while a person holds, and never beyond the bounds.
@@ -30,6 +32,10 @@ export const PROOF = {
   badWindows: 2,
   /** What is reached for must be this share of the former goodput at least, or it is the demand that fell. */
   demand: 0.98,
+  /** A second in which more than this many times the former goodput is asked for makes up for no other. */
+  burst: 1.5,
+  /** So many answers must have been due for none to be a pause. */
+  pauseAnswers: 5,
   /** Slower routes than usual are asked for, by this factor. */
   mix: 1.25,
   blameMs: 60_000,
@@ -140,18 +146,21 @@ function watched(proof: ProofMemory, sample: Sample): ProofMemory {
     return traffic.ageMs < PROOF.windowMostMs ? proof : { ...proof, ...nothingKnown(sample) };
   }
   const { rate, inFlightMax } = sample.inForce.target;
-  if (proof.settleMs > 0) return { ...proof, ...NO_WINDOW };
   // Of a sample that stands for long only its rates are known: it counts for a few seconds.
   const ms = Math.min(Math.max(0, traffic.intervalMs), PROOF.windowMs);
+  if (traffic.answers === 0 && (proof.good * ms) / 1000 >= PROOF.pauseAnswers) {
+    return { ...proof, ...NO_WINDOW, bad: 0, settleMs: drainMs(sample, proof.settleMs + 2 * ms) };
+  }
+  if (proof.settleMs > 0) return { ...proof, ...NO_WINDOW };
+  const asked = traffic.admittedRate + traffic.deniedByRate + traffic.deniedByCap;
+  const most = proof.good > 0 ? PROOF.burst * proof.good : asked;
   const begins = proof.ms === 0;
   const next = {
     ...proof,
     atRate: begins ? rate : Math.min(proof.atRate, rate),
     atCap: begins ? inFlightMax : Math.min(proof.atCap, inFlightMax),
     ok: proof.ok + (traffic.okRate * ms) / 1000,
-    asked:
-      proof.asked +
-      ((traffic.admittedRate + traffic.deniedByRate + traffic.deniedByCap) * ms) / 1000,
+    asked: proof.asked + (Math.min(asked, most) * ms) / 1000,
     count: proof.count + traffic.answers,
     ms: proof.ms + ms,
   };
@@ -186,9 +195,10 @@ function judged(proof: ProofMemory, sample: Sample): ProofMemory {
   return { ...next, bad, worse: seen };
 }
 
-/** Until then what is answered was admitted under the limits before. */
-function drainMs({ traffic }: Sample): number {
-  return Math.min(30_000, traffic.ageMs + traffic.intervalMs + 2 * (traffic.meanMs ?? 1_000));
+/** Until then what is answered was admitted under the limits before, or in a pause; at least so long. */
+function drainMs({ traffic }: Sample, leastMs = 0): number {
+  const drained = traffic.ageMs + traffic.intervalMs + 2 * (traffic.meanMs ?? 1_000);
+  return Math.min(30_000, Math.max(leastMs, drained));
 }
 
 function unproven(sample: Sample): ProofMemory {

@@ -6,7 +6,7 @@ import { readPolicy } from '../actuate/verbs/apply.js';
 import type { Seen } from '../actuate/verbs/carries.js';
 import type { RollbackTarget } from '../actuate/verbs/rollback.js';
 import { goodRevision } from '../audit/good-revision.js';
-import { lastChange } from '../audit/last-change.js';
+import { lastChange, movesNumbers } from '../audit/last-change.js';
 import { FlyballError } from '../errors.js';
 import type { Policy } from '../policy/schema.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistory } from '../redis/history-rows.js';
@@ -61,12 +61,21 @@ async function find(
     const page = await readEntries(redis, address, { kind: 'change', limit: MOST_STEPS });
     const last = lastChange(page.entries, now);
     if (last === null) {
+      const newest = page.entries.find(movesNumbers);
+      if (newest?.body.reason === 'rollback') {
+        throw none(
+          `the last change of ${name} is a rollback (revision ${newest.revision}), and no older one is kept to go further back. ${takesBack(name, newest.revision)} \`flyball audit ${name}\` lists what is kept.`,
+        );
+      }
       throw none(
         `nothing has moved the limits of ${name} in the entries that are kept: there is no last change to undo. \`flyball audit ${name}\` lists them.`,
       );
     }
-    const { epoch, revision, before, words } = last;
-    return { epoch, revision, after: before, words: `what held ${words}`, chosen: 'last' };
+    const { epoch, revision, before, words, beyond } = last;
+    const target = { epoch, revision, after: before, words: `what held ${words}` };
+    if (beyond === undefined) return { ...target, chosen: 'last' };
+    const why = `The last change was a rollback already (revision ${beyond}): this goes one further back. ${takesBack(name, beyond)}`;
+    return { ...target, chosen: 'last', why };
   }
   const sinceMs = nowMs - HISTORY_MINUTES * HISTORY_MINUTE_MS;
   const [page, minutes, policy] = await Promise.all([
@@ -84,6 +93,11 @@ async function find(
   const { epoch, revision } = stand;
   const words = `revision ${revision}, the last good one`;
   return { epoch, revision, after: stand.after, words, chosen: 'good', why };
+}
+
+/** How what a rollback took back comes again. */
+function takesBack(name: string, revision: number): string {
+  return `To take that rollback itself back: \`flyball rollback ${name} ${revision - 1}\`.`;
 }
 
 async function heldAt(

@@ -63,25 +63,34 @@ async function goodMinutes(address: LimiterAddress, from: number, to: number): P
 }
 
 describe('--last', () => {
-  test('C91: undoes the whole move of the autopilot, and once more what the person did', async () => {
+  test('C91: undoes the whole move of the autopilot; once more goes further back, and the preview says so', async () => {
+    await moves(checkout, 150);
     await moves(checkout, 80, 60, 50);
-    await storedAgo(checkout, [30, 4, 3, 2]);
+    await storedAgo(checkout, [60, 30, 4, 3, 2]);
     const done = await run('rollback checkout --last --yes --json');
     expect(JSON.parse(done.stdout)).toMatchObject({
-      ...{ schema: 1, limiter: 'checkout', verb: 'rollback', status: 'done', revision: 5 },
-      ...{ before: { rate: 50 }, after: { rate: 100 } },
+      ...{ schema: 1, limiter: 'checkout', verb: 'rollback', status: 'done', revision: 6 },
+      ...{ before: { rate: 50 }, after: { rate: 150 } },
     });
     const { entries } = await readEntries(redis, checkout, { limit: 1 });
     expect(entries[0]!.body).toMatchObject({
-      detail: { chosen: 'last', undoesRevision: 2, until: expect.any(Number) },
+      detail: { chosen: 'last', undoesRevision: 3, until: expect.any(Number) },
     });
     const told = await run('audit checkout');
     expect(told.stderr).toMatch(
       /checkout is pinned by .* for (1 h|59 min).* more; flyball release checkout ends it\./,
     );
     const again = await run('rollback checkout --last --yes');
-    expect(again.stdout).toContain('before the rollback by');
-    expect(await mustRead(redis, checkout)).toMatchObject({ rate: 50, revision: 6 });
+    expect(again.stderr).toContain(
+      '! The last change was a rollback already (revision 6): this goes one further back. To take that rollback itself back: `flyball rollback checkout 5`.',
+    );
+    expect(again.stdout).toContain('before the law_raise by');
+    expect(await mustRead(redis, checkout)).toMatchObject({ rate: 100, revision: 7 });
+    const third = await run('rollback checkout --last --yes');
+    expect(third.code).toBe(1);
+    expect(third.stderr).toContain('is a rollback (revision 7), and no older one is kept');
+    await run('rollback checkout 5 --yes');
+    expect(await mustRead(redis, checkout)).toMatchObject({ rate: 50, revision: 8 });
     expect((await verifyAudit(redis, checkout)).verdict).not.toBe('broken');
   });
 
@@ -235,6 +244,21 @@ test('the preview warns when what is raised is not carried now, by what a daemon
     'p95 is 900 ms (setpoint 250 ms) at 40/s now; 100/s is above what it carries.',
   );
 });
+
+test.each([
+  ['pin chekout --rate 80', 64, /no limiter "?chekout"?.*Did you mean checkout/s],
+  ['rollback chekout 1', 64, /Did you mean checkout/],
+  ['rollback checkout 99', 1, /no audit entry for revision 99/],
+  ['rollback --policy cccccc --last', 64, /is of the policy cccccc/],
+])(
+  '%s without a terminal: what is not there is told, before --yes is asked for',
+  async (args, code, says) => {
+    const refused = await run(args);
+    expect(refused.stderr).toMatch(says);
+    expect(refused.stderr).not.toContain('--yes');
+    expect(refused.code).toBe(code);
+  },
+);
 
 test('an actor whose name was proved with a token stands in the entry as such, and on the hold', async () => {
   const done = await applyVerb(redis, checkout, pin({ rate: 60 }, MINUTE), {

@@ -49,6 +49,26 @@ describe('a service that fails fast under too much: good answers, with it and wi
   });
 });
 
+describe('a service that stops for some seconds each minute, after raises: as without it', () => {
+  test.each([
+    ['adaptive', 2, 4],
+    ['adaptive', 0.9, 12],
+    ['aimd', 0.9, 4],
+    ['aimd', 0.9, 8],
+  ] as const)('law %s, load %d, %d s', (law, load, pauseS) => {
+    const at = (s: number) => ({
+      load,
+      speed: s > 20 && s % 60 >= 30 && s % 60 < 30 + pauseS ? 0.001 : 1,
+    });
+    const says = 'It stops now and then.';
+    const durationS = 300;
+    const scenario = { name: 'pauses', says, durationS, phases: [0], disturbances: [], at };
+    const input = policyAt(40, { control: { law }, breaker: undefined });
+    const of = { scenario, seed: 1 };
+    expect(run(input, true, of)).toEqual({ ...run(input, false, of), back: 0 });
+  });
+});
+
 /** Without a cap the rate alone moves: the form in which goodput follows the limits the most. */
 const rateOnly = (input: PolicyInput): PolicyInput => {
   const { inFlightMax: _, ...limiter } = input.limiter;

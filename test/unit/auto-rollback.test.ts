@@ -103,6 +103,14 @@ describe('goes back', () => {
     expect(back[0]!.sentence).toContain('since a policy was adopted');
   });
 
+  test('when hardly anything is answered any more, for that is no pause', () => {
+    expect(play([...raised, ...many(25, { ok: 3 })]).back).toHaveLength(1);
+    const large = many(10, { ok: 2000, asked: 9000 }).concat({ ok: 2000, asked: 9000, rate: 150 });
+    expect(play([...large, ...many(25, { ok: 30, asked: 9000 })]).back).toHaveLength(1);
+    const after = [...many(4, { ok: 0 }), ...many(30, { ok: 60 })];
+    expect(play([...raised, ...after]).back).toHaveLength(1);
+  });
+
   test('never below the bounds of today', () => {
     const policy = policyOf({
       bounds: { rate: { min: 120, max: 400 }, inFlight: { min: 30, max: 64 } },
@@ -121,6 +129,23 @@ describe('stays', () => {
     [
       'a pause of one window',
       [...raised, ...many(4, { ok: 100 }), ...many(5, { ok: 20 }), ...many(30, { ok: 100 })],
+    ],
+    // As where a collector stops the service: nothing is answered, then what has waited, late.
+    [
+      'a longer pause, and what it leaves behind',
+      [
+        ...[...raised, ...many(3, { ok: 100 }), { ok: 40 }, ...many(11, { ok: 0 })],
+        ...[...many(11, { ok: 60 }), ...many(30, { ok: 100 })],
+      ],
+    ],
+    // A second in which all ask at once makes up for none in which nobody does.
+    [
+      'nobody asks but now and then',
+      [...raised, ...many(1, { ok: 100 })].concat(
+        ...many(12, { ok: 0 }).map((_, i) =>
+          i % 2 === 0 ? many(3, { ok: 2, asked: 2 }) : many(2, { ok: 150, asked: 900 }),
+        ),
+      ),
     ],
     ['nothing rose', [...many(10, { ok: 100 }), ...bad]],
     // After a quiet time the bucket is full: what it held is answered beside the rate, once.

@@ -182,6 +182,44 @@ describe('the last change', () => {
     ).toEqual([80, 2]);
   });
 
+  /** `[rate gone back to, revision undone, the rollback that it goes beyond]`. */
+  const again = (steps: [number, number, string?][], details: Record<number, object>) => {
+    const log = changes([0, 100, 'params_created'], ...steps).map((entry) => {
+      const detail = details[entry.revision];
+      return detail === undefined ? entry : { ...entry, body: { ...entry.body, detail } };
+    });
+    const last = lastChange(log, values(log[0]!.body.after!.rate));
+    return last === null ? null : [last.before.rate, last.revision, last.beyond];
+  };
+  const undoes = (revision: number) => ({ undoesRevision: revision, undoesEpoch: 1 });
+
+  test('C91: after a rollback it is one further back, never what the rollback took back', () => {
+    const steps: [number, number, string?][] = [
+      [30, 80, 'policy_adopted'],
+      [31, 400, 'pin'],
+      [32, 80, 'rollback'],
+    ];
+    expect(again(steps, { 4: undoes(3) })).toEqual([100, 2, 4]);
+    // Twice, and then nothing older is there.
+    expect(again([...steps, [33, 100, 'rollback']], { 4: undoes(3), 5: undoes(2) })).toBeNull();
+    // To a revision, or to a time: from there.
+    expect(again(steps, { 4: { toRevision: 2, toEpoch: 1 } })).toEqual([100, 2, 4]);
+    expect(
+      again(steps.slice(0, 2).concat([[32, 100, 'rollback']]), {
+        4: { toRevision: 1, toEpoch: 1 },
+      }),
+    ).toBeNull();
+    // A whole move of the autopilot after it is undone first; then what was before the rollback.
+    const moved: [number, number, string?][] = [...steps, [33, 70], [34, 60]];
+    expect(again(moved, { 4: undoes(3) })).toEqual([80, 5, undefined]);
+    expect(again([...moved, [35, 80, 'rollback']], { 4: undoes(3), 7: undoes(5) })).toEqual([
+      100, 2, 7,
+    ]);
+    // One that does not say what it went back to is a change like any other.
+    expect(again(steps, {})).toEqual([400, 4, undefined]);
+    expect(again(steps, { 4: { undoesRevision: 3 } })).toEqual([400, 4, undefined]);
+  });
+
   test('what moves no number is passed over; and there may be none', () => {
     expect(
       of(
