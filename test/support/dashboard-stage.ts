@@ -4,8 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { VerbAnswer } from '../../src/api/types.js';
 import { type BadGateway, startBadGateway } from './bad-gateway.js';
 import { type DaemonSetup, daemonSetup, policyText, type TestDaemon, until } from './daemon.js';
+import { sizeOf } from './dashboard-looks.js';
 import { startRedis, type TestRedis } from './redis-server.js';
 
 /** Markup, a formula, a text that runs from right to left, and one that is long: no name may do anything. */
@@ -17,7 +19,7 @@ export const HOSTILE = {
 };
 
 /** A crowded machine may take so long to start a process. */
-const PATIENCE_MS = 120_000;
+export const PATIENCE_MS = 120_000;
 
 const LOADS = [
   {
@@ -28,20 +30,21 @@ const LOADS = [
   { name: 'search', perSecond: 30, subjects: ['user:1', 'user:2'] },
   { name: 'payments', perSecond: 20, subjects: ['tenant:acme'] },
   { name: 'reports', perSecond: 10, subjects: ['user:7'] },
+  { name: 'orders', perSecond: 10, subjects: ['user:9'] },
 ];
+
+export const LIMITERS = LOADS.map(({ name }) => name).sort();
+
+/** As `policyText` writes it. */
+const MODE = "mode: 'auto'";
 
 const SIGNALS = `
   signals: { p95: telemetry.latency('p95'), errors: telemetry.errorRatio() },
   objective: { p95: { below: '120ms' }, errors: { below: '2%' } },
   control: adaptive(),`;
 
-/** Policies of four limiters, one of them in mode recommend, one with words of a stranger in it. */
+/** Policies of all limiters, one of them in mode recommend, one with words of a stranger in it. */
 function writePolicies(setup: DaemonSetup): void {
-  const text = (name: string, more: string, numbers = 'rate: 60, capacity: 60, inFlightMax: 20') =>
-    policyText(more, `name: '${name}', ${numbers}`).replace(
-      '{ definePolicy }',
-      '{ adaptive, definePolicy, telemetry }',
-    );
   const owner = `owner: ${JSON.stringify(HOSTILE.markup)},`;
   setup.write(
     'checkout.ts',
@@ -49,10 +52,21 @@ function writePolicies(setup: DaemonSetup): void {
   );
   setup.write('search.ts', text('search', SIGNALS));
   setup.write('payments.ts', text('payments', SIGNALS));
-  setup.write(
-    'reports.ts',
-    text('reports', `${SIGNALS} mode: 'recommend',`).replace("mode: 'auto',", ''),
+  setup.write('orders.ts', text('orders', SIGNALS));
+  setup.write('reports.ts', text('reports', SIGNALS).replace(MODE, "mode: 'recommend'"));
+}
+
+function text(name: string, more: string, numbers = 'rate: 60, capacity: 60, inFlightMax: 20') {
+  return policyText(more, `name: '${name}', ${numbers}`).replace(
+    '{ definePolicy }',
+    '{ adaptive, definePolicy, telemetry }',
   );
+}
+
+function writeWaiting(setup: DaemonSetup, limiter: string, capacity: number, mode = MODE): void {
+  const numbers = `rate: 60, capacity: ${capacity}, inFlightMax: 20`;
+  const file = text(limiter, `${SIGNALS} reload: 'apply',`, numbers).replace(MODE, mode);
+  setup.write(`${limiter}.ts`, file);
 }
 
 export interface DashboardStage {
@@ -65,10 +79,16 @@ export interface DashboardStage {
   daemon(): TestDaemon;
   /** Starts another in place of the last; the gateway leads to it. */
   startDaemon(): Promise<void>;
+  /** As `startDaemon`, unless one lives: what a test that failed half-way has left. */
+  needDaemon(): Promise<void>;
+  /** Writes the file of a limiter anew, so that it waits to be applied; those of `orders` and `reports` wait from the start. */
+  writeWaiting(limiter: string, capacity: number): void;
   /** A page of its own with its own cookies; what it says on its console is kept. */
   open(options?: OpenOptions): Promise<OpenPage>;
   /** Sends a verb by the API, as another browser would. */
-  verb(limiter: string, verb: string, body: Record<string, unknown>): Promise<unknown>;
+  verb(limiter: string, verb: string, body: Record<string, unknown>): Promise<VerbAnswer>;
+  /** Asks the API, as another browser would. */
+  ask(path: string): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
@@ -98,6 +118,7 @@ export async function dashboardStage(): Promise<DashboardStage> {
     daemon = setup.start({
       FLYBALL_DATA_DIR: data,
       FLYBALL_NAME: 'east',
+      FLYBALL_AUDIT_FILE: join(setup.dir, 'audit'),
       FLYBALL_TICK_MS: '1000',
       FLYBALL_LEASE_MS: '3000',
     });
@@ -111,17 +132,27 @@ export async function dashboardStage(): Promise<DashboardStage> {
   await startDaemon();
   const token = readFileSync(join(data, 'token'), 'utf8').trim();
   await until(
-    'four limiters that are led',
+    'all limiters led',
     async () => {
       const leads = daemon.lines.filter(({ event }) => event === 'lease_taken');
       return leads.length >= LOADS.length;
     },
     PATIENCE_MS,
   );
+  // Read while other tests go on: to load files takes seconds on a crowded machine.
+  writeWaiting(setup, 'orders', 90);
+  writeWaiting(setup, 'reports', 90, "mode: 'recommend'");
   load = fork(fileURLToPath(new URL('dashboard-load.mjs', import.meta.url)), [
     server.url,
     JSON.stringify(LOADS),
   ]);
+  const ask = async (path: string, init: RequestInit = {}): Promise<unknown> => {
+    const headers = { ...init.headers, authorization: `Bearer ${token}` };
+    const reply = await fetch(`${gateway.url}/api/v1${path}`, { ...init, headers });
+    const answer: unknown = await reply.json();
+    if (!reply.ok) throw new Error(JSON.stringify(answer));
+    return answer;
+  };
 
   const stage: DashboardStage = {
     server,
@@ -130,6 +161,11 @@ export async function dashboardStage(): Promise<DashboardStage> {
     token,
     daemon: () => daemon,
     startDaemon,
+    async needDaemon() {
+      const gone = await Promise.race([daemon.exited, Promise.resolve(null)]);
+      if (gone !== null) await startDaemon();
+    },
+    writeWaiting: (limiter, capacity) => writeWaiting(setup, limiter, capacity),
     async open({ signedIn = true, width = 1280, theme = 'light' } = {}) {
       browser ??= await chromium.launch({
         executablePath: process.env.SUITE_CHROMIUM ?? '/usr/bin/chromium',
@@ -137,7 +173,7 @@ export async function dashboardStage(): Promise<DashboardStage> {
         args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
       });
       const context = await browser.newContext({
-        viewport: { width, height: width < 500 ? 780 : 900 },
+        viewport: sizeOf(width),
         colorScheme: theme,
         reducedMotion: 'reduce',
       });
@@ -158,16 +194,13 @@ export async function dashboardStage(): Promise<DashboardStage> {
       if (signedIn) await signIn(context, gateway.url, token);
       return { page, context, faults };
     },
-    async verb(limiter, verb, body) {
-      const reply = await fetch(`${gateway.url}/api/v1/limiters/${limiter}/${verb}`, {
+    verb: async (limiter, verb, body) =>
+      (await ask(`/limiters/${limiter}/${verb}`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
-      });
-      const answer: unknown = await reply.json();
-      if (!reply.ok) throw new Error(JSON.stringify(answer));
-      return answer;
-    },
+      })) as VerbAnswer,
+    ask: async (path) => (await ask(path)) as Record<string, unknown>,
     async close() {
       await browser?.close();
       load?.disconnect();
