@@ -1,4 +1,6 @@
 /** The worst of what the entries of an episode say, as its cause; and what persons did in it. Pure. Stage: audit. */
+import { recommendedLead } from '../actuate/recommended.js';
+import type { Over } from '../decide/told-types.js';
 import type { CauseKind, EpisodeAct, EpisodeCause, EpisodeEntry } from './episode-types.js';
 
 /** Reason codes of an autopilot; a person's entry is a person's, whatever its code. */
@@ -66,7 +68,7 @@ export function causeOf(entries: readonly EpisodeEntry[]): EpisodeCause {
   for (const entry of entries) {
     const rank = WORST.indexOf(causeKind(entry));
     if (worst !== undefined && rank > worst.rank) continue;
-    const over = overIn(entry.body.sentence);
+    const over = overOf(entry);
     const same = worst?.rank === rank;
     if (same && !((over?.ratio ?? 0) > (worst?.over?.ratio ?? 0))) continue;
     // A breaker's first word stays: a probe that failed later is not what opened it.
@@ -97,26 +99,14 @@ export function actsOf(entries: readonly EpisodeEntry[]): EpisodeAct[] {
     }));
 }
 
-interface Over {
-  signal: string;
-  value: string;
-  setpoint: string;
-  ratio: number;
-}
-
-/** `p99 612 ms is 1.22 × the 500 ms setpoint`, as `overloadText` of the laws writes it. */
-const OVER = /^(.+?) (\S+(?: ms| %)?) is (\d\S*) × the (\S+(?: ms| %)?) setpoint/;
-
-function overIn(sentence: string): Over | null {
-  const [, signal, value, ratio, setpoint] = OVER.exec(withoutLead(sentence)) ?? [];
-  if (signal === undefined || value === undefined || setpoint === undefined) return null;
-  const times = Number(ratio);
-  return Number.isFinite(times) ? { signal, value, setpoint, ratio: times } : null;
-}
-
-/** What a recommendation begins with. */
-function withoutLead(sentence: string): string {
-  return sentence.replace(/^Recommended, not applied \(mode \w+\): /, '');
+/** As its decision saw it; null: it looked at no setpoint, or is of before this was written down. */
+function overOf({ body }: EpisodeEntry): Over | null {
+  const over = body.detail?.over;
+  if (typeof over !== 'object' || over === null) return null;
+  const { signal, value, setpoint, ratio } = over as Record<keyof Over, unknown>;
+  if (typeof signal !== 'string' || typeof value !== 'string') return null;
+  if (typeof setpoint !== 'string' || typeof ratio !== 'number') return null;
+  return { signal, value, setpoint, ratio };
 }
 
 const LONGEST_WORDS = 140;
@@ -125,9 +115,9 @@ const LONGEST_WORDS = 140;
 function words(entry: EpisodeEntry, kind: CauseKind): string {
   const { body } = entry;
   if (kind === 'person') return `${verbWords(entry)} by ${body.actor.name}${quoted(body.detail)}`;
-  const first = withoutLead(body.sentence)
-    .split(/; |\.$/)[0]!
-    .trim();
+  const lead = body.before === null ? '' : recommendedLead(body.before.mode);
+  const said = body.sentence.startsWith(lead) ? body.sentence.slice(lead.length) : body.sentence;
+  const first = said.split(/; |\.$/)[0]!.trim();
   if (first === '') return body.reason;
   return first.length > LONGEST_WORDS ? `${first.slice(0, LONGEST_WORDS - 1)}…` : first;
 }

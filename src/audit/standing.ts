@@ -1,5 +1,6 @@
 /** For how long of a time the limits stood at their bounds and the breaker open, and what guards held back, from the changes. Pure. Stage: audit. */
-import type { EntryBody, EntryValues } from '../actuate/entry.js';
+import type { EntryValues } from '../actuate/entry.js';
+import type { KeptBack } from '../decide/told-types.js';
 import { storedMs } from '../redis/stream-id.js';
 import type { EpisodeEntry } from './episodes.js';
 
@@ -31,14 +32,12 @@ export interface HeldBack {
   inFlightMax: number | null;
 }
 
-type ReportEntry = EpisodeEntry & { body: Pick<EntryBody, 'verdicts'> };
-
 /**
  * `entries` of [fromMs, toMs) oldest first, `start` the newest change before them (null: there is none, so nothing is
  * known of the time before the first).
  */
 export function standingOf(
-  entries: readonly ReportEntry[],
+  entries: readonly EpisodeEntry[],
   start: EntryValues | null,
   time: { fromMs: number; toMs: number },
   bounds: StandingBounds,
@@ -57,7 +56,7 @@ export function standingOf(
   };
   for (const entry of entries) {
     const { kind, body } = entry;
-    addHeld(held, body);
+    addHeld(held, body.detail?.heldBack);
     if (kind !== 'change') continue;
     until(storedMs(entry));
     const { before, after, reason, actor } = body;
@@ -83,29 +82,37 @@ function addTime(told: Standing, values: EntryValues, ms: number, bounds: Standi
   if (rate >= rates.max || (capped && inFlightMax >= inFlight.max)) told.atCeilingMs += ms;
 }
 
-/** `would be cap 12, rate 520/s: guard bounds held the rest (…)`, as the guards write it. */
-const HELD = /would be (?:cap ([\d.e+]+))?(?:, )?(?:rate ([\d.e+]+)\/s)?: guard ([\w, -]+?) held /;
-
-function addHeld(held: Map<string, HeldBack>, { sentence }: { sentence: string }): void {
-  const [, cap, rate, guards] = HELD.exec(sentence) ?? [];
-  for (const guard of guards?.split(', ') ?? []) {
+/** An entry of before this was written down tells nothing of it. */
+function addHeld(held: Map<string, HeldBack>, kept: unknown): void {
+  if (!isKeptBack(kept)) return;
+  for (const guard of kept.guards) {
     const known = held.get(guard) ?? { guard, times: 0, rate: null, inFlightMax: null };
     known.times++;
-    known.rate = most(known.rate, rate);
-    known.inFlightMax = most(known.inFlightMax, cap);
+    known.rate = most(known.rate, kept.rate);
+    known.inFlightMax = most(known.inFlightMax, kept.inFlightMax);
     held.set(guard, known);
   }
 }
 
-function most(known: number | null, text: string | undefined): number | null {
-  const value = Number(text ?? Number.NaN);
-  if (!Number.isFinite(value)) return known;
+function isKeptBack(value: unknown): value is KeptBack {
+  if (typeof value !== 'object' || value === null) return false;
+  const { guards, rate, inFlightMax } = value as Record<keyof KeptBack, unknown>;
+  const numbers = [rate, inFlightMax].filter((number) => number !== undefined);
+  return (
+    Array.isArray(guards) &&
+    guards.every((guard) => typeof guard === 'string') &&
+    numbers.every((number) => typeof number === 'number')
+  );
+}
+
+function most(known: number | null, value: number | undefined): number | null {
+  if (value === undefined) return known;
   return known === null ? value : Math.max(known, value);
 }
 
 /** The same of a decision that changed nothing and so has no entry: the newest, as a daemon's status tells it. */
-export function heldNow(sentence: string): HeldBack[] {
+export function heldNow(kept: unknown): HeldBack[] {
   const held = new Map<string, HeldBack>();
-  addHeld(held, { sentence });
+  addHeld(held, kept);
   return [...held.values()];
 }

@@ -119,12 +119,15 @@ function inputs(c: Colours, { entry, policy }: Explanation): string[] {
   );
   list(
     'detail',
-    Object.entries(detail ?? {}).map(
-      ([name, value]) => `${clean(name)}: ${detailValue(name, value)}`,
-    ),
+    Object.entries(detail ?? {})
+      .filter(([name]) => !SAID.includes(name))
+      .map(([name, value]) => `${clean(name)}: ${detailValue(name, value)}`),
   );
   return lines;
 }
+
+/** What the sentence says already. */
+const SAID: readonly string[] = ['over', 'heldBack'];
 
 /** The end of a hold as a person reads it; the rest as it is stored. */
 function detailValue(name: string, value: unknown): string {

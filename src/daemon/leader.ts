@@ -1,6 +1,7 @@
 /** What the lease's holder does each tick with the estimates: repair, decide, write or beat, tell. Stage: daemon. */
 import type { LoadedPolicy } from '../actuate/adopt.js';
 import type { Lease } from '../actuate/lease.js';
+import { recommendedLead } from '../actuate/recommended.js';
 import { missingSignals } from '../decide/missing.js';
 import { overloadOf } from '../decide/overload.js';
 import { createDecideState } from '../decide/state.js';
@@ -209,7 +210,7 @@ export function createLeader(
     const { mode, state, rate, capacity, inFlightMax } = params;
     await writer.note(params, {
       reason: decision.reason,
-      sentence: `Recommended, not applied (mode ${params.mode}): ${decision.sentence}`,
+      sentence: `${recommendedLead(params.mode)}${decision.sentence}`,
       before: { mode, state, rate, capacity, inFlightMax },
       after: wouldBeValues(wouldBe, params),
       ...inputs(policy.control.law, sample, before, decision),
@@ -220,10 +221,12 @@ export function createLeader(
   return { takeOver, lead, restored: putRight.restored, runJobs: retune.ask };
 }
 
-/** All that `explain` needs to take the same decision again. */
+/** All that `explain` needs to take the same decision again; and what its sentence says, for who counts. */
 function inputs(law: string, sample: Sample, stateBefore: DecideState, decision: Decision) {
-  const { verdicts, terms } = decision;
-  return { law: lawName(law), sample, stateBefore, verdicts, terms };
+  const { verdicts, terms, over, heldBack } = decision;
+  const said = over !== undefined || heldBack !== undefined;
+  const detail = said ? { detail: { over, heldBack } } : {};
+  return { law: lawName(law), sample, stateBefore, verdicts, terms, ...detail };
 }
 
 function valuesOf(decision: Decision, params: Params) {

@@ -24,8 +24,18 @@ export async function tellStatus(
 ): Promise<void> {
   const { redis, address, tickMs, lease, clockHold } = deps;
   const { adopted, params, sample, decision, wouldBe, details, file } = turn;
-  const { change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms } =
-    decision;
+  const {
+    change,
+    reason,
+    sentence,
+    state,
+    rate,
+    capacity,
+    inFlightMax,
+    verdicts,
+    terms,
+    heldBack,
+  } = decision;
   const status: LimiterStatus = {
     schema: 1,
     atMs: sample.nowMs,
@@ -41,6 +51,7 @@ export async function tellStatus(
     details,
     decision: {
       ...{ change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms },
+      ...(heldBack && { heldBack }),
     },
     wouldBe: wouldBe === null ? null : wouldBeValues(wouldBe, params),
     clocks: { redisMs: deps.clocks.skewMs, servicesMs: clockHold.servicesMs },

@@ -7,7 +7,7 @@ import { afterCut, type Episode, judge, NO_EPISODE, ownAim, relieve } from './fu
 import { type Law, listIn, numberIn, startingPoint } from './law.js';
 import { expectedSlope, type Leisure, leastSlope, leisureOf, shownBy } from './leisure.js';
 import { type Overload, overloadOf } from './overload.js';
-import { overloadText, type Reason, trafficText } from './reasons.js';
+import { type Reason, seenOf, trafficText } from './reasons.js';
 import { addPoint, agePoints, responseSlope } from './response.js';
 import type { LawMemory, Sample } from './types.js';
 
@@ -141,9 +141,7 @@ export const adaptiveCapLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP)
     rate,
     inFlightMax: Math.max(range.min, Math.round(cap)),
     reason,
-    why: overload.fresh
-      ? `${overloadText(policy, overload)}; ${trafficText(sample)}`
-      : overloadText(policy, overload),
+    ...seenOf(policy, overload, overload.fresh ? trafficText(sample) : ''),
     terms: {
       z: overload.z,
       over,

@@ -5,7 +5,7 @@ import { boundsOf, clamp } from './bounds.js';
 import { afterCut, judge, ownAim, relieve } from './futile.js';
 import { type Law, numberIn, startingPoint } from './law.js';
 import { overloadOf } from './overload.js';
-import { num, overloadText, type Reason, trafficText } from './reasons.js';
+import { num, type Reason, seenOf, trafficText } from './reasons.js';
 
 /**
  *   near the knee   good ← X, rate ← 0.92 · good          (X: measured throughput, never the old rate)
@@ -202,6 +202,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
   const queueText = queueing
     ? `; ${num(underWay)} under way, of which this throughput needs ${num(needed)}`
     : drainedText;
+  const beside = `${trafficText(sample)}${queueText}; rate only`;
   rate = clamp(rate, bounds.min, bounds.max);
   return {
     memory: {
@@ -220,9 +221,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
     rate: reason === 'no_evidence' || reason === 'steady' ? start.rate : rate,
     inFlightMax: start.inFlightMax,
     reason,
-    why: overload.fresh
-      ? `${overloadText(policy, overload)}; ${trafficText(sample)}${queueText}; rate only`
-      : overloadText(policy, overload),
+    ...seenOf(policy, overload, overload.fresh ? beside : ''),
     terms: {
       z: overload.z,
       over,

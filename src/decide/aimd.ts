@@ -4,7 +4,7 @@ import { boundsOf } from './bounds.js';
 import { evidenceOf } from './evidence.js';
 import { exactIn, keepExact, unmoved } from './exact.js';
 import { type Law, numberIn, startingPoint } from './law.js';
-import { overloadText, type Reason, trafficText } from './reasons.js';
+import { type Reason, seenOf, trafficText } from './reasons.js';
 
 type AimdControl = Extract<Policy['control'], { law: 'aimd' }>;
 
@@ -61,9 +61,7 @@ export const aimdLaw: Law = (policy, before, sample) => {
     rate,
     inFlightMax,
     reason,
-    why: seen.fresh
-      ? `${overloadText(policy, seen.overload)}; ${trafficText(sample)}`
-      : overloadText(policy, seen.overload),
+    ...seenOf(policy, seen.overload, seen.fresh ? trafficText(sample) : ''),
     terms: {
       z: seen.z,
       add,

@@ -2,6 +2,7 @@
 import type { Policy } from '../policy/schema.js';
 import type { LoopTuning } from '../tune/loop-fit.js';
 import type { Reason } from './reasons.js';
+import type { Over } from './told-types.js';
 import type { LawMemory, Sample } from './types.js';
 
 export interface LawResult {
@@ -10,6 +11,7 @@ export interface LawResult {
   inFlightMax: number;
   reason: Reason;
   why: string;
+  over?: Over | undefined;
   terms: Record<string, number>;
 }
 

@@ -4,7 +4,7 @@ import { boundsOf, clamp } from './bounds.js';
 import { evidenceOf } from './evidence.js';
 import { exactIn, keepExact, unmoved } from './exact.js';
 import { type Law, numberIn, startingPoint } from './law.js';
-import { overloadText, type Reason, trafficText } from './reasons.js';
+import { type Reason, seenOf, trafficText } from './reasons.js';
 
 type PiControl = Extract<Policy['control'], { law: 'pi' }>;
 
@@ -60,9 +60,7 @@ export const piLaw: Law = (policy, before, sample) => {
     rate,
     inFlightMax,
     reason,
-    why: seen.fresh
-      ? `${overloadText(policy, seen.overload)}; ${trafficText(sample)}`
-      : overloadText(policy, seen.overload),
+    ...seenOf(policy, seen.overload, seen.fresh ? trafficText(sample) : ''),
     terms: { z: seen.z, error, last, change, rateBinds: +seen.rateBinds, capBinds: +seen.capBinds },
   };
 };

@@ -2,6 +2,7 @@
 import { signalKind } from '../policy/kinds.js';
 import type { Policy } from '../policy/schema.js';
 import type { Overload } from './overload.js';
+import type { Over } from './told-types.js';
 import type { InForceView, Proposal, Sample } from './types.js';
 
 /** Why a decision was taken (or why nothing was). Stored in audit entries; `docs/control.md` lists them. */
@@ -69,6 +70,20 @@ export function overloadText(policy: Policy, overload: Overload): string {
   const share = num(value / setpoint);
   const seconds = overload.missedMs > 0 ? ` for ${num(overload.missedMs / 1000)} s` : '';
   return `${worst} ${withUnit(policy, worst, value)} is ${share} × the ${withUnit(policy, worst, setpoint)} setpoint${seconds}`;
+}
+
+/** What a law saw: the worst reading beside its setpoint, with what lies beside it; in words, and as a reading. */
+export function seenOf(
+  policy: Policy,
+  overload: Overload,
+  beside: string,
+): { why: string; over?: Over } {
+  const why = joined(overloadText(policy, overload), beside);
+  const { fresh, worst, value, setpoint } = overload;
+  const ratio = Number(num(value / setpoint));
+  if (!fresh || !Number.isFinite(ratio)) return { why };
+  const [is, aim] = [value, setpoint].map((one) => withUnit(policy, worst, one));
+  return { why, over: { signal: worst, value: is!, setpoint: aim!, ratio } };
 }
 
 function waitingText(policy: Policy, waiting: NonNullable<Overload['waiting']>): string {

@@ -96,6 +96,7 @@ function lawDraft(sample: Sample, law: LawResult): Draft {
     cause: gliding ? 'settle' : 'law',
     reason: gliding ? 'law_settle' : law.reason,
     why: law.why,
+    over: law.over,
     terms: law.terms,
   };
 }

@@ -4,6 +4,7 @@ import type { LimiterState, Mode } from '../redis/params.js';
 import type { PersonBounds } from '../redis/windows.js';
 import type { MissingReason } from '../sense/readings.js';
 import type { BreakerMemory, OutcomeCounts, UpstreamWord } from './breaker-types.js';
+import type { KeptBack, Over } from './told-types.js';
 
 /** One signal after smoothing. `fresh` false: the value (if any) must neither raise nor trip. */
 export interface SignalEstimate {
@@ -126,6 +127,8 @@ export interface Proposal {
   why: string;
   /** One sentence with the numbers: what was seen, and what it changes. */
   sentence: string;
+  /** What the law looked at; absent: nothing fresh, or it looks at no setpoint. */
+  over?: Over | undefined;
   /** Every internal term of the law, for metrics and the audit entry. */
   terms: Record<string, number>;
 }
@@ -140,6 +143,7 @@ export interface GuardVerdict {
 export interface Decision extends Proposal {
   change: boolean;
   verdicts: GuardVerdict[];
+  heldBack?: KeptBack | undefined;
   /** Of a policy with `bounds.reserve`, in mode auto. */
   reserve?: Reserves;
 }

@@ -18,7 +18,7 @@ import { autoRollback } from './auto-rollback.js';
 import { bounds } from './bounds.js';
 import { deadBand } from './dead-band.js';
 import { drift, driftMemory } from './drift.js';
-import { heldBack } from './held-back.js';
+import { heldBack, heldBackText } from './held-back.js';
 import { hold } from './hold.js';
 import { budget, cooldown, fleet, slew } from './pace.js';
 import { missingFor, staleness } from './staleness.js';
@@ -72,8 +72,10 @@ export function guard(
   };
   const decided: Decision = { ...current, capacity, change, verdicts };
   const decision = sayAtFloor(decided, memory.atFloorTicks);
-  const held = verdicts.length === 0 ? '' : heldBack(proposal, decision);
-  decision.sentence = sentence(decision.why, sample.inForce, decision, held);
+  const held = verdicts.length === 0 ? null : heldBack(proposal, decision);
+  if (held !== null) decision.heldBack = held;
+  const said = held === null ? '' : heldBackText(held, decision);
+  decision.sentence = sentence(decision.why, sample.inForce, decision, said);
   return { state: { ...state, memory: { ...state.memory, guard: memory } }, decision };
 }
 

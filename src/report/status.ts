@@ -21,7 +21,15 @@ export interface LimiterStatus {
   sample: Sample;
   decision: Pick<
     Decision,
-    'change' | 'reason' | 'sentence' | 'state' | 'rate' | 'capacity' | 'inFlightMax' | 'verdicts'
+    | 'change'
+    | 'reason'
+    | 'sentence'
+    | 'state'
+    | 'rate'
+    | 'capacity'
+    | 'inFlightMax'
+    | 'verdicts'
+    | 'heldBack'
   > & { terms: Record<string, number> };
   /** By signal: what its source said beside the number, or why there is none. */
   details?: Record<string, string>;

@@ -48,8 +48,7 @@ export async function readReport(
   const suggested = suggest ? await suggestedOf(redis, address, facts) : null;
   const { rate, capacity, inFlightMax, mode, state } = params;
   const { changes, knownMs, atFloorMs, atCeilingMs, trips, openMs, held } = standing;
-  const sentence = status?.decision?.sentence;
-  const now = typeof sentence === 'string' ? heldNow(sentence) : [];
+  const now = heldNow(status?.decision?.heldBack);
   return {
     limiter: address.name,
     ...{ mode, state, sinceMs, atMs: nowMs },

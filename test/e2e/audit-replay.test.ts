@@ -137,6 +137,12 @@ describe('I13: a live audit log, replayed', () => {
         terms: body.terms,
         verdicts: body.verdicts,
       });
+      const { over, heldBack } = decision!;
+      expect(plain(body.detail ?? {})).toEqual(plain({ over, heldBack }));
+      if (body.reason !== 'law_cut') continue;
+      expect(body.sentence).toContain(
+        `${over!.signal} ${over!.value} is ${over!.ratio} × the ${over!.setpoint} setpoint`,
+      );
     }
   });
 
@@ -178,7 +184,10 @@ describe('I13: a live audit log, replayed', () => {
 function told(decision: ReturnType<typeof turn>['decision']) {
   const { change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms } =
     decision;
-  return { change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms };
+  return {
+    ...{ change, reason, sentence, state, rate, capacity, inFlightMax, verdicts, terms },
+    heldBack: decision.heldBack,
+  };
 }
 
 describe('I13: one turn', () => {

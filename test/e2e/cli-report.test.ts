@@ -109,6 +109,7 @@ describe('one limiter', () => {
           reason: 'law_raise',
           sentence:
             'the limits bind; rate ceiling 390 → 400/s; would be rate 520/s: guard bounds held the rest (rate kept in 20 … 400/s).',
+          detail: { heldBack: { guards: ['bounds'], rate: 520 } },
         },
       ],
       60,

@@ -32,6 +32,20 @@ export interface Step {
   law?: string;
 }
 
+/** What a law's decision says of its worst reading: in its sentence, and as the entry's detail. */
+export function saw(
+  signal: string,
+  value: string,
+  ratio: number,
+  setpoint: string,
+  rest = 'cut.',
+): Pick<Step, 'sentence' | 'detail'> {
+  return {
+    sentence: `${signal} ${value} is ${ratio} × the ${setpoint} setpoint; ${rest}`,
+    detail: { over: { signal, value, setpoint, ratio } },
+  };
+}
+
 /** Each step goes on from the one before; `from` null: the limiter is created by the first. */
 export function entriesOf(
   steps: readonly Step[],
@@ -106,7 +120,7 @@ export async function storeLog(
 
 /** Three episodes an hour apart, the last of them a person's. */
 export const THREE: Step[] = [
-  { s: 0, to: { rate: 200 }, sentence: 'p99 612 ms is 1.22 × the 500 ms setpoint; cut.' },
+  { s: 0, to: { rate: 200 }, ...saw('p99', '612 ms', 1.22, '500 ms') },
   { s: 30, to: { rate: 390 }, reason: 'law_raise' },
   {
     s: 3600,

@@ -1,15 +1,16 @@
 /** Episodes in words: what happened, why, what it cost, how it ended, in sentences that are kept as they are. */
 import { describe, expect, test } from 'vitest';
+import { recommendedLead } from '../../src/actuate/recommended.js';
 import { episodeTimes } from '../../src/audit/episode-sentence.js';
-import { type EpisodesOptions, episodesOf } from '../../src/audit/episodes.js';
-import { overloadText } from '../../src/decide/reasons.js';
+import { type Episode, type EpisodesOptions, episodesOf } from '../../src/audit/episodes.js';
+import { seenOf } from '../../src/decide/reasons.js';
 import { policySchema } from '../../src/policy/schema.js';
-import { AT, entriesOf, STEADY, type Step } from '../support/episode-entries.js';
+import { AT, entriesOf, STEADY, type Step, saw } from '../support/episode-entries.js';
 import { madeUp } from '../support/history.js';
 
 const MINUTE = Math.floor(AT / 60_000);
-const WAITS =
-  'orders-db waits 38 is 3.8 × the 10 setpoint for 4 s; 90 good answers/s; cap 44 → 12.';
+const waits = (value: string, ratio: number, rest?: string) =>
+  saw('orders-db waits', value, ratio, '10', rest);
 
 const tell = (steps: Step[], options: EpisodesOptions = {}) =>
   episodesOf(entriesOf(steps), options).map(({ sentence }) => sentence);
@@ -20,7 +21,9 @@ function night(): Step[] {
     s: i * 5,
     to: { rate, inFlightMax: 44 - 8 * i },
     reason: 'law_cut',
-    sentence: i === 2 ? WAITS : `orders-db waits ${12 + i} is 1.${i} × the 10 setpoint; cut.`,
+    ...(i === 2
+      ? waits('38', 3.8, '90 good answers/s; cap 44 → 12.')
+      : waits(`${12 + i}`, 1.2 + i / 10)),
   }));
   const up = Array.from({ length: 36 }, (_, i) => ({
     s: 60 + i * 27,
@@ -80,7 +83,7 @@ describe('sentences', () => {
         {
           s: 0,
           to: { rate: 200 },
-          sentence: 'p99 612 ms is 1.22 × the 500 ms setpoint for 2 s; rate ceiling 400 → 200/s.',
+          ...saw('p99', '612 ms', 1.22, '500 ms', 'rate ceiling 400 → 200/s.'),
         },
       ],
       'p99 612 ms; 400 → 200/s',
@@ -115,7 +118,7 @@ describe('sentences', () => {
     [
       'a rollback after cuts',
       [
-        { s: 0, to: { rate: 100 }, sentence: 'p99 900 ms is 1.8 × the 500 ms setpoint; cut.' },
+        { s: 0, to: { rate: 100 }, ...saw('p99', '900 ms', 1.8, '500 ms') },
         { s: 90, by: 'ops', reason: 'rollback', to: { rate: 390 }, detail: { toRevision: 119 } },
       ],
       'p99 900 ms; 400 → 100/s; 2 changes; rollback to 390/s by ops; back at 390',
@@ -126,7 +129,7 @@ describe('sentences', () => {
         {
           s: 0,
           to: { rate: 80, inFlightMax: 7 },
-          sentence: 'p95 669 ms is 2.67 × the 250 ms setpoint; cut.',
+          ...saw('p95', '669 ms', 2.67, '250 ms'),
         },
         { s: 90, by: 'ana', reason: 'pin', to: { rate: 23 }, detail: { why: 'batch' } },
         { s: 99, by: 'raj', reason: 'trip', to: { state: 'open' } },
@@ -145,7 +148,7 @@ describe('sentences', () => {
         {
           s: 0,
           to: { inFlightMax: 7 },
-          sentence: 'p95 669 ms is 2.67 × the 250 ms setpoint; cut.',
+          ...saw('p95', '669 ms', 2.67, '250 ms'),
         },
         { s: 90, by: 'ana', reason: 'pin', to: { rate: 23, inFlightMax: 5 } },
         { s: 99, by: 'ana', reason: 'freeze' },
@@ -166,7 +169,7 @@ describe('sentences', () => {
           reason: 'redis_failover',
           sentence: 'Another Redis server took over; the rate is halved.',
         },
-        { s: 9, to: { rate: 100 }, sentence: 'p99 900 ms is 1.8 × the 500 ms setpoint; cut.' },
+        { s: 9, to: { rate: 100 }, ...saw('p99', '900 ms', 1.8, '500 ms') },
         { s: 60, to: { rate: 300 }, reason: 'failover_over' },
       ],
       'Another Redis server took over; 400 → 100/s; 3 changes; ends at 300',
@@ -276,8 +279,7 @@ describe('sentences', () => {
         note: { rate: 520 },
         law: 'adaptive@4',
         reason: 'law_raise',
-        sentence:
-          'Recommended, not applied (mode recommend): the limits bind; rate ceiling 400 → 520/s.',
+        sentence: `${recommendedLead('auto')}the limits bind; rate ceiling 400 → 520/s.`,
       },
       { s: 5, note: null, reason: 'write_refused' },
       {
@@ -285,8 +287,8 @@ describe('sentences', () => {
         note: { rate: 480 },
         law: 'adaptive@4',
         reason: 'law_cut',
-        sentence:
-          'Recommended, not applied (mode recommend): p99 700 ms is 1.4 × the 500 ms setpoint; cut.',
+        ...saw('p99', '700 ms', 1.4, '500 ms'),
+        sentence: `${recommendedLead('auto')}p99 700 ms is 1.4 × the 500 ms setpoint; cut.`,
       },
     ];
     expect(tell(steps)).toEqual([]);
@@ -297,7 +299,7 @@ describe('sentences', () => {
     expect(would[0]).toMatchObject({ cost: null, lane: 'would_be', changes: 2 });
   });
 
-  test('what the laws write of an overload is read back', () => {
+  test('what the laws see of an overload is the cause, with its numbers', () => {
     const policy = policySchema.parse({
       limiter: { name: 'a', rate: 1, capacity: 1 },
       signals: {
@@ -309,22 +311,34 @@ describe('sentences', () => {
       ['p99', 612, 500, 'p99 612 ms'],
       ['errors', 0.123, 0.1, 'errors 12.3 %'],
     ] as const) {
-      const sentence = overloadText(policy, {
-        z: 1,
-        worst,
-        value,
-        setpoint,
-        missedMs: 2000,
-        fresh: true,
-      });
+      const overload = { z: 1, worst, value, setpoint, missedMs: 2000, fresh: true };
+      const { why, over } = seenOf(policy, overload, '90 good answers/s');
+      expect(why).toMatch(/^\S+ [\d.]+ (ms|%) is 1\.2[23] × the .* for 2 s; 90 good answers\/s$/);
+      const detail = JSON.parse(JSON.stringify({ over }));
       const [episode] = episodesOf(
-        entriesOf([{ s: 0, to: { rate: 9 }, sentence: `${sentence}; cut.` }]),
+        entriesOf([{ s: 0, to: { rate: 9 }, sentence: 'cut.', detail }]),
       );
       expect(episode!.cause).toMatchObject({
         text: said,
         signal: worst,
         ratio: Number((value / setpoint).toPrecision(3)),
       });
+    }
+    const unknown = { z: 0, worst: '', value: 0, setpoint: 0, missedMs: 0, fresh: false };
+    expect(seenOf(policy, unknown, '')).toEqual({ why: 'no fresh signal' });
+  });
+
+  test('an entry without the reading, or with another form of it, is told by its words', () => {
+    const sentence = 'p99 612 ms is 1.22 × the 500 ms setpoint; cut.';
+    const strange = [undefined, null, 'p99', {}, { signal: 'p99', value: 612, setpoint: '500 ms' }];
+    for (const over of strange) {
+      const steps = [{ s: 0, to: { rate: 200 }, sentence, detail: { over } }];
+      const [{ cause }] = episodesOf(entriesOf(steps)) as [Episode];
+      expect(cause).toMatchObject({
+        kind: 'objective',
+        text: 'p99 612 ms is 1.22 × the 500 ms setpoint',
+      });
+      expect(cause).not.toHaveProperty('ratio');
     }
   });
 });

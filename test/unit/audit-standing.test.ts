@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { heldNow, type StandingBounds, standingOf } from '../../src/audit/standing.js';
 import { csvCell } from '../../src/cli/audit-csv.js';
 import type { Decision, Proposal } from '../../src/decide/types.js';
-import { heldBack } from '../../src/guard/held-back.js';
+import { heldBack, heldBackText } from '../../src/guard/held-back.js';
 import { ceilingsOf } from '../../src/view/report-ceilings.js';
 import { AT, entriesOf, STEADY, type Step } from '../support/episode-entries.js';
 
@@ -65,15 +65,33 @@ describe('what was held back', () => {
     verdicts: [{ guard: 'bounds', effect: 'lowered', sentence: 'rate kept in 100 … 400/s' }],
   } as unknown as Decision;
 
-  test('is read back as the guards write it', () => {
-    const sentence = `p99 fine; ${heldBack(wanted, decided)}.`;
-    expect(heldNow(sentence)).toEqual([{ guard: 'bounds', times: 1, rate: 520, inFlightMax: 80 }]);
+  test('is counted as the guards write it', () => {
+    const kept = heldBack(wanted, decided)!;
+    expect(heldNow(kept)).toEqual([{ guard: 'bounds', times: 1, rate: 520, inFlightMax: 80 }]);
+    const detail = JSON.parse(JSON.stringify({ heldBack: kept }));
     const told = of([
-      { s: 0, to: { rate: 400 }, sentence },
-      { s: 1, to: {}, sentence },
+      { s: 0, to: { rate: 400 }, detail },
+      { s: 1, to: {}, detail },
     ]);
     expect(told.held).toEqual([{ guard: 'bounds', times: 2, rate: 520, inFlightMax: 80 }]);
-    expect(heldNow('nothing of it')).toEqual([]);
+    expect(heldBackText(kept, decided)).toBe(
+      'would be cap 80, rate 520/s: guard bounds held the rest (rate kept in 100 … 400/s)',
+    );
+  });
+
+  test('entries that do not say it, or say it in another form, tell nothing of it', () => {
+    const sentence = 'p99 fine; would be rate 520/s: guard bounds held the rest.';
+    const strange = [
+      undefined,
+      null,
+      'rate',
+      {},
+      { guards: 'bounds' },
+      { guards: [], rate: '520' },
+    ];
+    const steps = strange.map((heldBack, s) => ({ s, to: {}, sentence, detail: { heldBack } }));
+    expect(of([{ s: 0, to: {}, sentence }, ...steps]).held).toEqual([]);
+    expect(heldNow(undefined)).toEqual([]);
   });
 
   test('would be 520; bounds.rate.max holds 400', () => {

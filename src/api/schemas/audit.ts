@@ -64,6 +64,14 @@ const decision = z.object({
   openForMs: number.optional(),
   cause: z.enum(['law', 'breaker', 'settle']),
   why: text,
+  over: z.object({ signal: text, value: text, setpoint: text, ratio: number }).optional(),
+  heldBack: z
+    .object({
+      guards: z.array(text),
+      rate: number.optional(),
+      inFlightMax: number.optional(),
+    })
+    .optional(),
   reserve: z.object({ default: number, sheddable: number }).optional(),
 });
 
