@@ -6,7 +6,7 @@ import { createClientLimit } from './client-limit.js';
 import { createGate } from './gate.js';
 import type { HostRule } from './hosts.js';
 import { ApiError, problemAnswer } from './problem.js';
-import type { ApiDeps, Replied } from './route.js';
+import type { ApiDeps, Call, Replied, Route } from './route.js';
 import { routes } from './routes.js';
 import { streamRoute } from './stream.js';
 
@@ -45,7 +45,11 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
     app.on(route.method.toUpperCase(), path, async (c) => {
       c.set('route' as never, `${route.method} ${route.path}` as never);
       try {
-        const result = await route.handle(await gate.pass(c, route));
+        const call = await gate.pass(c, route);
+        if (route.shared === true) return jsonResponse(await sharedText(route, call));
+        const result = await route.handle(call);
+        // Who changed something sees it in what they ask next.
+        if (route.method !== 'get') deps.shared.forget();
         return result instanceof Response ? result : jsonAnswer(result);
       } catch (error) {
         return failed(error);
@@ -69,6 +73,13 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
   app.all(`${BASE}/*`, unknown);
   app.all(BASE, unknown);
 
+  function sharedText(route: Route, call: Call<unknown, unknown>): Promise<string> {
+    const lane = `${route.id} ${call.path.limiter ?? ''}`;
+    // As it was checked, in the order of the schema: what means the same is asked once.
+    const question = JSON.stringify(call.query);
+    return deps.shared.answer(lane, question, async () => textOf(await route.handle(call)));
+  }
+
   function failed(error: unknown): Response {
     const answer = problemAnswer(error);
     if (answer.status >= 500 && !(error instanceof ApiError)) {
@@ -83,7 +94,13 @@ function jsonAnswer(result: object | Replied<object>): Response {
     'answer' in result && 'headers' in result
       ? (result as Replied<object>)
       : { answer: result, headers: {} };
-  return new Response(inertLine(JSON.stringify(answer)), {
+  return jsonResponse(textOf(answer), headers);
+}
+
+const textOf = (answer: object) => inertLine(JSON.stringify(answer));
+
+function jsonResponse(text: string, headers: Record<string, string> = {}): Response {
+  return new Response(text, {
     headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
   });
 }

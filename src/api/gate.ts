@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { type Asked, CSRF_HEADER, callerOf, checkHost, checkOrigin, checkRole } from './access.js';
 import type { ClientLimit } from './client-limit.js';
 import type { HostRule } from './hosts.js';
-import { ApiError, invalid } from './problem.js';
+import { ApiError, invalid, tooOften } from './problem.js';
 import type { Caller } from './roles.js';
 import type { ApiDeps, Call, Route } from './route.js';
 
@@ -70,13 +70,7 @@ export function createGate(deps: ApiDeps, rule: HostRule, limit: ClientLimit): G
   function spend(client: string): void {
     const { allowed, retryAfterMs } = limit.take(client, deps.clock.monotonicMs());
     if (allowed) return;
-    const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000));
-    throw new ApiError(
-      429,
-      'FLYBALL_E_API_RATE',
-      `Too many requests of this client. Try again in ${seconds} s; for what goes on read /api/v1/stream.`,
-      { headers: { 'retry-after': String(seconds) } },
-    );
+    throw tooOften(retryAfterMs);
   }
 }
 

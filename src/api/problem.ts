@@ -94,3 +94,13 @@ export function invalid(what: 'body' | 'query', error: z.ZodError): ApiError {
     faults,
   });
 }
+
+export function tooOften(retryAfterMs: number | null): ApiError {
+  const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000));
+  return new ApiError(
+    429,
+    'FLYBALL_E_API_RATE',
+    `Too many requests. Try again in ${seconds} s; for what goes on read /api/v1/stream.`,
+    { headers: { 'retry-after': String(seconds) } },
+  );
+}

@@ -8,6 +8,7 @@ import type { LimiterAddress } from '../redis/keys.js';
 import { findLimiter, type Session } from '../view/limiters.js';
 import type { Caller } from './roles.js';
 import type { Sessions } from './sessions.js';
+import type { SharedAnswers } from './shared.js';
 import type { TokenStore } from './token-store.js';
 import type { Role } from './types.js';
 import type { Watch } from './watch.js';
@@ -19,6 +20,7 @@ export interface ApiDeps {
   tokens: TokenStore;
   sessions: Sessions;
   watch: Watch;
+  shared: SharedAnswers;
   clock: Clock;
   log: Logger;
   /** The policy files of this daemon, as last read. */
@@ -57,6 +59,8 @@ export interface RouteSpec<Query extends z.ZodType, Body extends z.ZodType, Answ
   role: Role | null;
   /** Needs no header of its own with a cookie: it is how one comes by a cookie. */
   signsIn?: boolean;
+  /** It reads all limiters, or a long log: the answer, the same for whoever asks, is read once a tick. */
+  shared?: boolean;
   query?: Query;
   body?: Body;
   answer: z.ZodType<Answer>;

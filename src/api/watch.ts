@@ -8,10 +8,10 @@ import { listLimiters, type Session } from '../view/limiters.js';
 import { pointOf } from '../view/series.js';
 import type { StatusView } from '../view/status.js';
 import { statusView } from '../view/status.js';
-import { createStatusReader, type StatusReader } from '../view/status-reader.js';
 import { type Channel, createChannel, type Watcher } from './channel.js';
 import { createRing, type Ring } from './ring.js';
 import type { AuditRecord, LimiterPoint, TickEvent } from './types.js';
+import { freshlyWatched, markOf, type Watched } from './watched.js';
 
 export interface Watch {
   readonly clients: number;
@@ -35,6 +35,8 @@ export interface WatchOptions {
   everyMs?: number;
   mostClients?: number;
   onClients?: (clients: number) => void;
+  /** Told before those who follow: what they ask next must be as new. */
+  onNews?: () => void;
 }
 
 const MOST_CLIENTS = 64;
@@ -45,17 +47,11 @@ const LINGER_MS = 30_000;
 /** New limiters are seen after so many looks. */
 const LIST_EVERY = 5;
 
-interface Watched {
-  address: LimiterAddress;
-  reader: StatusReader;
-  view: StatusView | null;
-  /** What it is compared by: ages aside. */
-  mark: string;
-}
-
 export function createWatch(options: WatchOptions): Watch {
-  const { session, clock, log, everyMs = 1000, mostClients = MOST_CLIENTS, onClients } = options;
+  const { session, clock, log, everyMs = 1000, mostClients = MOST_CLIENTS } = options;
+  const { onClients, onNews } = options;
   const ring = createRing();
+  const fresh = (address: LimiterAddress) => freshlyWatched(session.redis, address);
   const watched = new Map<string, Watched>();
   /** '' is the channel of all. */
   const channels = new Map<string, Channel>();
@@ -65,15 +61,21 @@ export function createWatch(options: WatchOptions): Watch {
   let next = 0;
   /** Of channels that nobody hears, by name: since when. */
   const idleSinceMs = new Map<string, number>();
+  /** Of what each channel shows, by name: of when it is. While nobody hears it nothing of it is read. */
+  const seenAtMs = new Map<string, number>();
+  /** Rows are from before a time in which nobody heard of all of them. */
+  let rested = false;
   let last: TickEvent = { atMs: 0, everyMs, redisAway: null };
 
   const clients = () => [...channels.values()].reduce((sum, one) => sum + one.clients, 0);
+  const hears = (name: string) => (channels.get(name)?.clients ?? 0) > 0;
 
   function channelOf(name: string): Channel {
     let channel = channels.get(name);
     if (channel === undefined) {
       channel = createChannel(() => ({
         ...last,
+        atMs: seenAtMs.get(name) ?? last.atMs,
         limiters: [...watched.values()].flatMap(({ address, view }) =>
           view !== null && (name === '' || name === address.name) ? [view] : [],
         ),
@@ -94,24 +96,24 @@ export function createWatch(options: WatchOptions): Watch {
     return gone;
   }
 
-  function fresh(address: LimiterAddress): Watched {
-    const reader = createStatusReader(session.redis, address, true);
-    return { address, reader, view: null, mark: '' };
-  }
-
   /** Of the channel of all some in turn, and each that has a channel of its own. */
   function due(): Watched[] {
     const all = [...watched.values()];
-    const focused = all.filter(({ address }) => (channels.get(address.name)?.clients ?? 0) > 0);
-    if ((channels.get('')?.clients ?? 0) === 0) return focused;
+    const focused = all.filter(({ address }) => hears(address.name));
+    if (!hears('')) {
+      rested = true;
+      return focused;
+    }
     // A picture is of all; one that cannot be read costs no more than itself.
-    const unread = all.filter(({ view }) => view === null);
+    const unread = all.filter(({ view }) => rested || view === null);
+    rested = false;
     const turn = all.slice(next, next + MOST_AT_ONCE);
     next = next + MOST_AT_ONCE >= all.length ? 0 : next + MOST_AT_ONCE;
     return [...new Set([...turn, ...unread, ...focused])];
   }
 
-  async function look(): Promise<void> {
+  /** @returns the channels whose rows were looked at: who joined another one meanwhile waits for the next look. */
+  async function look(): Promise<Channel[]> {
     const gone = looks++ % LIST_EVERY === 0 || watched.size === 0 ? await list() : [];
     const changed: StatusView[] = [];
     const points: LimiterPoint[] = [];
@@ -119,6 +121,7 @@ export function createWatch(options: WatchOptions): Watch {
     let atMs = last.atMs;
     let fault: unknown = null;
     let read = 0;
+    const heard = [...channels].filter(([name]) => hears(name));
     await Promise.all(
       due().map(async (one) => {
         try {
@@ -137,13 +140,14 @@ export function createWatch(options: WatchOptions): Watch {
         } catch (error) {
           // Read anew when it can be read again.
           one.mark = '';
-          one.reader = createStatusReader(session.redis, one.address, true);
+          one.reader = fresh(one.address).reader;
           fault = error;
         }
       }),
     );
     // One that cannot be read is not Redis gone.
     if (read === 0 && fault !== null) throw fault;
+    if (changed.length + gone.length + entries.length > 0) onNews?.();
     last = { atMs: atMs === 0 ? clock.nowMs() : atMs, everyMs: lookEveryMs(), redisAway: null };
     tell(
       changed,
@@ -151,6 +155,11 @@ export function createWatch(options: WatchOptions): Watch {
       points,
       entries.sort((a, b) => a.atMs - b.atMs),
     );
+    for (const [name, channel] of heard) {
+      seenAtMs.set(name, last.atMs);
+      channel.tell('tick', name === '' ? last : { ...last, everyMs });
+    }
+    return heard.map(([, channel]) => channel);
   }
 
   function lookEveryMs(): number {
@@ -174,21 +183,21 @@ export function createWatch(options: WatchOptions): Watch {
         channel.tell('limiters', { atMs, limiters: rows, gone: left, points: dots });
       }
       if (told.length > 0) channel.tell('audit', { entries: told });
-      channel.tell('tick', name === '' ? last : { ...last, everyMs });
     }
   }
 
   async function turn(): Promise<void> {
     leaveIdle();
     if (channels.size === 0) return rest();
+    let looked = [...channels.values()];
     try {
-      await look();
+      looked = await look();
     } catch (error) {
       last = { ...last, redisAway: describeFault(error).message };
       for (const channel of channels.values()) channel.tell('tick', last);
       log.debug({ event: 'watch_failed', err: error });
     }
-    for (const channel of channels.values()) channel.ready();
+    for (const channel of looked) channel.ready();
     if (!closed) timer = setTimeout(() => void turn(), everyMs);
   }
 
@@ -201,6 +210,7 @@ export function createWatch(options: WatchOptions): Watch {
       else {
         channels.delete(name);
         idleSinceMs.delete(name);
+        seenAtMs.delete(name);
       }
     }
   }
@@ -236,13 +246,4 @@ export function createWatch(options: WatchOptions): Watch {
       for (const channel of channels.values()) channel.close();
     },
   };
-}
-
-/** What is not a matter of time passing alone. */
-function markOf(view: StatusView): string {
-  return JSON.stringify({
-    ...view,
-    holds: view.holds.map((hold) => ({ ...hold, leftMs: 0 })),
-    daemon: { ...view.daemon, lastTickAgeMs: 0, heartbeatLeftMs: 0 },
-  });
 }

@@ -3,6 +3,7 @@
 import { mountApi } from '../api/app.js';
 import { hostRule } from '../api/hosts.js';
 import { createSessions } from '../api/sessions.js';
+import { createSharedAnswers } from '../api/shared.js';
 import { mountStatic } from '../api/static.js';
 import { createTokenStore, tokenPlaces } from '../api/token-store.js';
 import { createWatch } from '../api/watch.js';
@@ -35,14 +36,16 @@ export async function openHttp(side: HttpSide): Promise<HttpServer> {
   const places = tokenPlaces(tokensFile, resolveDataDir({ dataDir, env }));
   const tokens = createTokenStore({ places, clock, log });
   const hosts = hostRule(httpHost, httpHosts);
+  const shared = createSharedAnswers({ clock, freshMs: Math.min(config.tickMs, 1000) });
   const watch = createWatch({
     ...{ session, clock, log },
+    onNews: () => shared.forget(),
     onClients: (clients) => metrics.apiStreams.set(clients),
   });
   const sessions = createSessions();
   const daemon = { owner, name: config.name };
   const deps = {
-    ...{ session, tokens, sessions, watch, clock, log, daemon },
+    ...{ session, tokens, sessions, watch, shared, clock, log, daemon },
     policies: () => ({ loaded: [...policies.files.values()], faults: policies.faults }),
   };
   const app = createApp(checks, metrics);

@@ -61,8 +61,11 @@ export function createStatusReader(
   async function newer(params: Params | null): Promise<StoredEntry[]> {
     const at = params === null ? '' : `${params.epoch} ${params.revision}`;
     if (head === null) {
-      const newest = await readNewestChange(redis, address);
+      // First the end: what is stored while the rest is read is told as new.
       const [last] = await redis.xrevrange(keys.audit, '+', '-', 'COUNT', 1).catch(() => []);
+      const entry = last === undefined ? null : readEntry(...last);
+      const whole = entry !== null && isReadable(entry) && entry.kind === 'change' ? entry : null;
+      const newest = whole ?? (last === undefined ? null : await readNewestChange(redis, address));
       head = { at, id: last?.[0] ?? '0-0', newest };
       return [];
     }

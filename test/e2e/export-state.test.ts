@@ -100,7 +100,7 @@ test('how old what waits has become; no fault tells a login', async () => {
     undefined,
     clock.nowMs,
   );
-  const [[oldest]] = (await redis.xrange(keys.audit, '-', '+', 'COUNT', 1)) as [[string]];
+  const [[oldest] = ['']] = await redis.xrange(keys.audit, '-', '+', 'COUNT', 1);
   await exporter.round();
   nowMs = Number(oldest.split('-')[0]) + 60_000;
   expect(exporter.state()).toMatchObject({ writes: true, lagMs: 60_000, last: null });

@@ -8,6 +8,7 @@ import { mountApi } from '../../src/api/app.js';
 import { hostRule } from '../../src/api/hosts.js';
 import type { ApiDeps } from '../../src/api/route.js';
 import { createSessions } from '../../src/api/sessions.js';
+import { createSharedAnswers } from '../../src/api/shared.js';
 import { mountStatic } from '../../src/api/static.js';
 import { createTokenStore } from '../../src/api/token-store.js';
 import { hashToken, newToken, tokenLine } from '../../src/api/tokens.js';
@@ -64,13 +65,15 @@ export async function startApi(redis: RedisClient, setup: ApiSetup = {}): Promis
   const log = createLog({ level: 'silent' });
   const session = { redis, url: 'redis://test', prefix: undefined };
   const metrics = createMetrics('api');
+  const shared = createSharedAnswers({ clock, freshMs: 100 });
   const watch = createWatch({
     ...{ session, clock, log, everyMs: 100 },
+    onNews: () => shared.forget(),
     onClients: (clients) => metrics.apiStreams.set(clients),
     ...setup.watch,
   });
   const deps: ApiDeps = {
-    ...{ session, watch, clock, log },
+    ...{ session, watch, shared, clock, log },
     ...(setup.heartbeatMs === undefined ? {} : { heartbeatMs: setup.heartbeatMs }),
     tokens: createTokenStore({ places: { file: tokensFile, local: null }, clock, log }),
     sessions: createSessions(),

@@ -11,6 +11,7 @@ export const fleetRoutes = [
     id: 'readFleet',
     summary: 'The daemons that live, who leads what, and how the Redis of all of them fares.',
     role: 'reader',
+    shared: true,
     answer: fleetAnswer,
     async handle({ session, deps }) {
       const view = await readFleet(session, () => deps.clock.nowMs());
@@ -27,6 +28,7 @@ export const fleetRoutes = [
     id: 'readAlerts',
     summary: 'What fires, and what was told within a day, whichever daemon told it.',
     role: 'reader',
+    shared: true,
     answer: alertsAnswer,
     handle: async ({ session }) => ({ schema: 1, ...(await readAlerts(session)) }),
   }),

@@ -20,6 +20,7 @@ export const limiterRoutes = [
     id: 'listLimiters',
     summary: 'All limiters, as `flyball status --json`.',
     role: 'reader',
+    shared: true,
     answer: limitersAnswer,
     async handle({ session }) {
       const addresses = await listLimiters(session);

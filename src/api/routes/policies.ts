@@ -12,6 +12,7 @@ export const policyRoutes = [
     summary:
       'What the policy files of this daemon would change, drift, and faults of files, as `flyball plan --json`. Another daemon may have other files.',
     role: 'reader',
+    shared: true,
     answer: policiesAnswer,
     async handle({ session, deps, caller }) {
       const { loaded, faults } = deps.policies();
