@@ -241,13 +241,21 @@ test('C97: a killed daemon shows as stale, behind a gateway of 502 too, and the 
   const refused = stage.gateway.refused;
   await page.getByText('local: admin').waitFor();
   await stage.daemon().stop();
+  // The next one starts meanwhile; nobody reaches it yet.
+  let show = () => {};
+  const started = stage.startDaemon(
+    new Promise((ok) => {
+      show = ok;
+    }),
+  );
   await expect.poll(() => state(page)).toBe('stale');
   await page.locator('[data-banner="stale"]').waitFor();
   expect(await page.locator('body').getAttribute('class')).toContain('is-stale-page');
   // It asked, was told 502, and asks again.
   await expect.poll(() => stage.gateway.refused).toBeGreaterThan(refused + 1);
-  await stage.startDaemon();
-  await expect.poll(() => state(page)).toBe('live');
+  show();
+  await started;
+  await expect.poll(() => state(page), { timeout: 60_000 }).toBe('live');
   await page.locator('[data-banner="stale"]').waitFor({ state: 'detached' });
   await expect.poll(() => page.locator('tr.row').count()).toBe(LIMITERS.length);
   // The daemon that was started again knows no session: the head says so, without a verb that is refused first.

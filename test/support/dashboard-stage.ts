@@ -45,7 +45,9 @@ const SIGNALS = `
 
 /** Policies of all limiters, one of them in mode recommend, one with words of a stranger in it. */
 function writePolicies(setup: DaemonSetup): void {
-  const owner = `owner: ${JSON.stringify(HOSTILE.markup)},`;
+  // Pictures are for people.
+  const team = process.env.SUITE_SCREENSHOTS ? 'team-checkout' : HOSTILE.markup;
+  const owner = `owner: ${JSON.stringify(team)},`;
   setup.write(
     'checkout.ts',
     text('checkout', SIGNALS + owner, 'rate: 40, capacity: 40, inFlightMax: 12'),
@@ -77,9 +79,9 @@ export interface DashboardStage {
   /** May do everything. */
   token: string;
   daemon(): TestDaemon;
-  /** Starts another in place of the last; the gateway leads to it. */
-  startDaemon(): Promise<void>;
-  /** As `startDaemon`, unless one lives: what a test that failed half-way has left. */
+  /** Starts another in place of the last; the gateway leads to it once it listens, and `shown` has come. */
+  startDaemon(shown?: Promise<void>): Promise<void>;
+  /** Whatever a test that failed half-way has left: the gateway leads to one that lives. */
   needDaemon(): Promise<void>;
   /** Writes the file of a limiter anew, so that it waits to be applied; those of `orders` and `reports` wait from the start. */
   writeWaiting(limiter: string, capacity: number): void;
@@ -114,7 +116,7 @@ export async function dashboardStage(): Promise<DashboardStage> {
   let load: ChildProcess | undefined;
   let browser: Browser | undefined;
   const gateway = await startBadGateway('http://127.0.0.1:9');
-  const startDaemon = async () => {
+  const startDaemon = async (shown?: Promise<void>) => {
     daemon = setup.start({
       FLYBALL_DATA_DIR: data,
       FLYBALL_NAME: 'east',
@@ -122,12 +124,9 @@ export async function dashboardStage(): Promise<DashboardStage> {
       FLYBALL_TICK_MS: '1000',
       FLYBALL_LEASE_MS: '3000',
     });
-    const line = await until(
-      'the address of the daemon',
-      () => daemon.lines.find(({ event }) => event === 'http'),
-      PATIENCE_MS,
-    );
-    gateway.target = line.address as string;
+    const address = await addressOf(daemon);
+    await shown;
+    gateway.target = address;
   };
   await startDaemon();
   const token = readFileSync(join(data, 'token'), 'utf8').trim();
@@ -164,6 +163,7 @@ export async function dashboardStage(): Promise<DashboardStage> {
     async needDaemon() {
       const gone = await Promise.race([daemon.exited, Promise.resolve(null)]);
       if (gone !== null) await startDaemon();
+      else gateway.target = await addressOf(daemon);
     },
     writeWaiting: (limiter, capacity) => writeWaiting(setup, limiter, capacity),
     async open({ signedIn = true, width = 1280, theme = 'light' } = {}) {
@@ -210,6 +210,11 @@ export async function dashboardStage(): Promise<DashboardStage> {
     },
   };
   return stage;
+}
+
+async function addressOf({ lines }: TestDaemon): Promise<string> {
+  const listens = () => lines.find(({ event }) => event === 'http');
+  return (await until('the address of the daemon', listens, PATIENCE_MS)).address as string;
 }
 
 async function signIn(context: BrowserContext, url: string, token: string): Promise<void> {

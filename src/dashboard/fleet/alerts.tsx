@@ -86,7 +86,7 @@ function List({ alerts }: { alerts: readonly Alert[] }) {
             ))}
           </p>
           <p class="soft small alert-why">
-            seen by <Outside text={alert.who} />
+            <Outside text={alert.who} />
             {alert.owner !== null && (
               <>
                 , owner <Outside text={alert.owner} />

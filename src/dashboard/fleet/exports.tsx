@@ -14,7 +14,7 @@ type Place = NonNullable<Daemon['exports']>[number];
 /** An export that lags so much has stopped, or nearly. */
 const LATE_MS = 60_000;
 
-export function standing(place: Place): { level: Level; words: string } {
+function standing(place: Place): { level: Level; words: string } {
   if (place.fault !== null) return { level: 'act', words: 'fails' };
   if (!place.writes) return { level: 'well', words: 'stands by' };
   if (place.lagMs !== null && place.lagMs > LATE_MS) return { level: 'look', words: 'behind' };
