@@ -79,6 +79,16 @@ test('every guide is found from the README', () => {
   expect(guides.filter((path) => !read('README.md').includes(`](${path})`))).toEqual([]);
 });
 
+test('each fault that a test is named for is explained in CONTRIBUTING, and no other', () => {
+  const named = filesUnder('test', /\.(ts|mjs|js|py)$/).flatMap(
+    ({ text }) => text.match(/\bC\d\d\b/g) ?? [],
+  );
+  const rows = read('CONTRIBUTING.md').matchAll(/^\| (C\d\d) \| .{20,} \|$/gm);
+  const listed = [...rows].map(([, id]) => id!);
+  expect(listed).toEqual(sorted(listed));
+  expect(listed).toEqual(sorted(named));
+});
+
 test('the commands that CONTRIBUTING and README name exist', () => {
   const { scripts } = JSON.parse(read('package.json'));
   const named = [
