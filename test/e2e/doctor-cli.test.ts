@@ -35,6 +35,9 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await redis.flushall();
+  // A test that failed half-way may have left them.
+  await redis.config('SET', 'appendonly', 'no', 'slowlog-log-slower-than', '10000');
+  await redis.call('SLOWLOG', 'RESET');
   await seedLimiter(redis, checkout);
 });
 

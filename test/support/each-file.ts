@@ -1,9 +1,10 @@
-/** Before each test file: fail it in one sentence when its suite lacks a system package; fix a soak round's seed. */
+/** Before each test file: fail it in one sentence when its suite lacks a system package; fix a soak round's seed; second tries. */
 import { readFileSync } from 'node:fs';
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { expect } from 'vitest';
+import { beforeEach, expect } from 'vitest';
+import { reviving } from './reviving.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const [, suite] = relative(root, expect.getState().testPath ?? '').split(sep);
@@ -20,3 +21,9 @@ if (Object.keys(missing).length > 0) {
 // CI tries the same inputs each time, so that a red run is the change's doing; the soak tries new ones.
 const seed = process.env.SUITE_SEED ?? (process.env.CI ? '20261130' : undefined);
 if (seed) fc.configureGlobal({ seed: Number(seed) });
+
+// Those that run beside others have servers of their own, and others' may be away on purpose.
+beforeEach(async ({ task }) => {
+  if (!task.result?.retryCount || task.concurrent) return;
+  for (const revive of reviving) await revive();
+});

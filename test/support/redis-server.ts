@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
+import { reviving } from './reviving.js';
 
 export interface TestRedis {
   readonly port: number;
@@ -30,9 +31,27 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/** Somebody else may take the port before the server does. */
+const TRIES = 3;
+
+const running = new Set<ChildProcess>();
+// Whoever ends this process leaves no server behind.
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 export async function startRedis(args: string[] = []): Promise<TestRedis> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOn(await freePort(), args);
+    } catch (error) {
+      if (attempt === TRIES) throw error;
+    }
+  }
+}
+
+async function startOn(port: number, args: string[]): Promise<TestRedis> {
   const dir = mkdtempSync(join(tmpdir(), 'flyball-test-'));
-  const port = await freePort();
   // By itself it would take the port 10,000 higher, which may not exist.
   const bus =
     args.includes('--cluster-enabled') && !args.includes('--cluster-port')
@@ -40,9 +59,10 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
       : [];
   const clients = new Set<Redis>();
   let child: ChildProcess;
+  let paused = false;
 
   async function launch(more: string[] = []) {
-    child = spawn(
+    const started = spawn(
       process.env.FLYBALL_REDIS_SERVER ?? 'redis-server',
       [
         '--port',
@@ -61,6 +81,10 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
       ],
       { stdio: 'ignore' },
     );
+    child = started;
+    paused = false;
+    running.add(started);
+    started.once('exit', () => running.delete(started));
     const failed = new Promise<never>((_ok, no) => {
       child.once('error', no);
       child.once('exit', (code) => no(new Error(`redis-server exited with ${code}`)));
@@ -82,8 +106,10 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
     probe.disconnect();
   }
 
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+
   async function end(signal: NodeJS.Signals) {
-    if (child.exitCode !== null || child.signalCode !== null) return;
+    if (hasEnded()) return;
     const gone = new Promise((ok) => child.once('exit', ok));
     // A stopped process ends by SIGKILL as it is; woken first, it would still answer what it was asked.
     if (signal !== 'SIGKILL') child.kill('SIGCONT');
@@ -91,7 +117,23 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
     await gone;
   }
 
-  await launch();
+  function resume() {
+    paused = false;
+    child.kill('SIGCONT');
+  }
+
+  async function revive() {
+    if (hasEnded()) await launch();
+    else if (paused) resume();
+  }
+
+  try {
+    await launch();
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+  reviving.add(revive);
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
@@ -105,11 +147,15 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
       clients.add(redis);
       return redis;
     },
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
+    pause() {
+      paused = true;
+      child.kill('SIGSTOP');
+    },
+    resume,
     kill: () => end('SIGKILL'),
     restart: launch,
     async stop() {
+      reviving.delete(revive);
       for (const client of clients) client.disconnect();
       await end('SIGTERM');
       rmSync(dir, { recursive: true, force: true });
