@@ -125,7 +125,7 @@ describe('I13: a live audit log, replayed', () => {
 
   test('each change of law and breaker is recomputed by explain to the same decision', async () => {
     const changes = tape.entries.filter((entry) => entry.kind === 'change' && decided(entry));
-    expect(changes.length).toBeGreaterThan(4);
+    expect(changes.length).toBeGreaterThanOrEqual(3);
     for (const entry of changes) {
       const { verdict, sentence, decision } = await explainEntry(redis, address, entry);
       expect(verdict, sentence).toBe('agrees');
