@@ -42,8 +42,8 @@ function isOf(fields: readonly string[], field: string): boolean {
 
 /**
  * Totals are × `percent`, and so are the bounds and the safe values; numbers of single subjects stay. At least one take
- * of the largest cost fits. It shares no downstream and no upstream's breaker, is found by no route and tunes nothing: that
- * is the limiter's own.
+ * of the largest cost fits. It shares no downstream and no upstream's breaker, is found by no route and tunes nothing:
+ * that is the limiter's own.
  */
 export function canaryPolicy(policy: Policy, percent: number): Policy {
   const share = percent / 100;

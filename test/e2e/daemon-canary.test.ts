@@ -1,4 +1,4 @@
-/** The canary of a changed file on a running daemon: adopted when it has passed, taken back early, unproven without traffic. Stage: tests. */
+/** The canary of a changed file on running daemons: adopted when it has passed, taken back early, unproven without traffic. Stage: tests. */
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
@@ -68,14 +68,17 @@ function traffic() {
   };
 }
 
-test('a change runs for its part first, and is adopted for all when it has passed; nothing of the limiter moves meanwhile', async () => {
-  const daemon = setup.start();
-  await daemon.line('lease_taken');
+test('a change runs for its part first, and is adopted for all when it has passed, also by who leads after a kill; nothing of the limiter moves meanwhile', async () => {
+  const first = setup.start();
+  await first.line('lease_taken');
   const load = traffic();
   try {
     const before = await mustRead(redis, address);
-    setup.write('checkout.ts', CHANGED('5s'));
+    setup.write('checkout.ts', CHANGED('8s'));
     const began = await entry('canary_begins');
+    // With nobody left to judge it, there is time to look.
+    first.signal('SIGKILL');
+    await first.exited;
     expect(began.body).toMatchObject({ before: began.body.after, policyHash: before.policyHash });
     expect(began.body.sentence).toMatch(/50 % of the subjects first, on checkout\.canary/);
     expect(await registered()).toEqual({ checkout: '', 'checkout.canary': '' });
@@ -87,6 +90,7 @@ test('a change runs for its part first, and is adopted for all when it has passe
       env: { FLYBALL_REDIS_URL: server.url },
     });
     expect(status.stdout).toMatch(/canary +policy [0-9a-f]{12} on 50 % of the subjects/);
+    setup.start();
 
     const passed = await entry('canary_passed');
     expect(passed.body.sentence).toMatch(
@@ -148,7 +152,7 @@ test('without traffic it waits three times as long, and is then taken back unpro
   // Another change of the file is tried anew.
   setup.write(
     'checkout.ts',
-    policyText("guards: { cooldown: '6s' }, canary: { percent: 5, for: '1s' },"),
+    policyText("guards: { cooldown: '6s' }, canary: { percent: 5, for: '10m' },"),
   );
   await until('another', async () => {
     const now = await canary();

@@ -42,6 +42,19 @@ describe('verdicts', () => {
     expect(verdict({ ...early, ...alone })).toBe('waits');
   });
 
+  test('while it rests nothing passes; the time that it rested is added, and at its end it is unproven', () => {
+    const rests = 'a person holds the limiter';
+    expect(verdict({ rests })).toBe('waits');
+    expect(judgeCanary(seen({ rests, elapsedMs: 1_800_000 }))).toMatchObject({
+      verdict: 'unproven',
+      why: expect.stringMatching(/^a person holds the limiter: /),
+    });
+    expect(verdict({ rests, tripped: true })).toBe('failed');
+    expect(verdict({ restedMs: 1 })).toBe('waits');
+    expect(verdict({ restedMs: 60_000, elapsedMs: 660_000 })).toBe('passed');
+    expect(verdict({ restedMs: 1_300_000, elapsedMs: 1_800_000 })).toBe('unproven');
+  });
+
   test('slower counts only past the objective and a fifth above the others', () => {
     const slow = (responseMs: number, more: Partial<GroupSeen> = {}) => ({
       canary: group({ answers: 100, responseMs, ...more }),

@@ -32,6 +32,21 @@ describe('its part', () => {
     expect(policySchema.parse(JSON.parse(JSON.stringify(part)))).toEqual(part);
   });
 
+  test("what it opens is no upstream's, and what others leave of a downstream no number of its own", () => {
+    const part = canaryPolicy(
+      policy({
+        limiter: { ...limiter, downstream: { name: 'orders-db', capacity: 400 } },
+        mode: 'auto',
+        breaker: { on: 'errors', above: '50%', upstream: 'pay', probeRate: 2 },
+        signals: { errors: { source: 'telemetry', stat: 'errorRatio' } },
+      } as Partial<PolicyInput>),
+      10,
+    );
+    expect(part.breaker).toMatchObject({ on: 'errors', probeRate: 0.2 });
+    expect(part.breaker).not.toHaveProperty('upstream');
+    expect(part.limiter).not.toHaveProperty('downstream');
+  });
+
   test('the largest take fits, whatever is kept in reserve', () => {
     const part = canaryPolicy(
       policy({ limiter: { ...limiter, maxCost: 20, reserve: { sheddable: 0.5 } } }),
