@@ -39,6 +39,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
+    // Of those that say they may run beside each other: each has a server and daemons of its own.
+    maxConcurrency: 3,
     hookTimeout: 120_000,
     // Thousands of tests with real processes on a busy machine: one is tried again there, and named at the end of the run.
     retry: process.env.CI === undefined ? 0 : 1,

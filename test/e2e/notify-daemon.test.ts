@@ -1,46 +1,36 @@
 /** Real daemons tell a real receiver: a trip and its end, once in the fleet, Redis away, a broken policy; the CLI tries it. */
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, type TestContext, test, vi } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { cli } from '../support/cli-run.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { policyText, until } from '../support/daemon.js';
+import { ownBench } from '../support/daemon-bench.js';
+import { startReceiver } from '../support/receiver.js';
 import { startTraffic } from '../support/traffic.js';
 
 vi.setConfig({ testTimeout: 90_000 });
 const TELLS = `owner: 'payments',
   notify: [{ to: 'webhook', url: { env: 'HOOK' }, secret: { env: 'HOOK_SECRET' } }],`;
-let server: TestRedis;
-let redis: Redis;
-let receiver: Receiver;
-let setup: DaemonSetup;
-let env: NodeJS.ProcessEnv;
+/** Each its own Redis, receiver and daemons: they mostly wait, and so run side by side. */
+async function open(context: TestContext) {
+  const bench = await ownBench(context);
+  const receiver = await startReceiver();
+  context.onTestFinished(() => receiver.close());
+  const { server, setup } = bench;
+  const env = {
+    ...{ HOOK: `${receiver.url}/hook`, HOOK_SECRET: 'whsec_c2VjcmV0' },
+    FLYBALL_POLICY_DEADLINE_MS: '60000',
+  };
+  const told = () =>
+    receiver.got
+      .map(({ body }) => JSON.parse(body) as Record<string, string>)
+      .map(({ kind, state }) => `${kind} ${state}`);
+  const verb = (args: string[]) =>
+    cli([...args, '--redis', server.url], { env: { FLYBALL_POLICIES: setup.policies } });
+  return { ...bench, receiver, env, told, verb };
+}
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client({ maxRetriesPerRequest: null });
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  receiver = await startReceiver();
-  setup = daemonSetup(server.url);
-  env = { HOOK: `${receiver.url}/hook`, HOOK_SECRET: 'whsec_c2VjcmV0' };
-});
-afterEach(async () => {
-  await setup.close();
-  await receiver.close();
-});
-
-const told = () =>
-  receiver.got
-    .map(({ body }) => JSON.parse(body) as Record<string, string>)
-    .map(({ kind, state }) => `${kind} ${state}`);
-const verb = (args: string[]) =>
-  cli([...args, '--redis', server.url], { env: { FLYBALL_POLICIES: setup.policies } });
-
-test('a person trips: who, what, why and the way back arrive signed; then the end, by the next daemon', async () => {
+test.concurrent('a person trips: who, what, why and the way back arrive signed; then the end, by the next daemon', async (context) => {
+  const { server, redis, setup, receiver, env, told, verb } = await open(context);
   setup.write('checkout.ts', policyText(TELLS));
   const first = setup.start(env);
   await first.line('lease_taken');
@@ -65,9 +55,9 @@ test('a person trips: who, what, why and the way back arrive signed; then the en
   await heir.line('lease_taken');
   // It has recovered when answers have shown so.
   const traffic = startTraffic(server, 'checkout', 5);
+  context.onTestFinished(() => traffic.stop());
   expect((await verb(['reset', 'checkout', ...reason])).code).toBe(0);
   await until('the end is told', () => told().includes('trip resolved'));
-  await traffic.stop();
   expect(told().filter((each) => each.startsWith('trip'))).toEqual([
     'trip firing',
     'trip resolved',
@@ -75,7 +65,8 @@ test('a person trips: who, what, why and the way back arrive signed; then the en
   expect(await redis.hexists('flyball:alerts', 'checkout/trip')).toBe(0);
 });
 
-test('Redis away, and a policy that no longer loads: told while it lasts, and when it is over', async () => {
+test.concurrent('Redis away, and a policy that no longer loads: told while it lasts, and when it is over', async (context) => {
+  const { server, redis, setup, env, told } = await open(context);
   setup.write('checkout.ts', policyText(TELLS));
   const daemon = setup.start(env);
   await daemon.line('lease_taken');
@@ -93,7 +84,8 @@ test('Redis away, and a policy that no longer loads: told while it lasts, and wh
   await until('its return is told', () => told().includes('redis_away resolved'));
 });
 
-test('flyball notify test: each destination once, what is wrong and no secret; --dry-run sends nothing', async () => {
+test.concurrent('flyball notify test: each destination once, what is wrong and no secret; --dry-run sends nothing', async (context) => {
+  const { setup, receiver, env } = await open(context);
   setup.write('a.ts', policyText(TELLS));
   setup.write(
     'b.ts',
@@ -115,7 +107,8 @@ test('flyball notify test: each destination once, what is wrong and no secret; -
   const failed = await cli(['notify', 'test', setup.policies], { env });
   expect(failed.code).toBe(1);
   expect(failed.stdout).toContain('was the hook deleted?');
-  const unset = await cli(['notify', 'test', setup.policies]);
+  const { HOOK: _none, ...rest } = env;
+  const unset = await cli(['notify', 'test', setup.policies], { env: rest });
   expect(unset.stdout).toContain('HOOK is not set');
   const none = await cli(['notify', 'test', setup.policies, '--to', 'slack'], { env });
   expect([none.code, none.stderr]).toEqual([64, expect.stringContaining('No policy here names')]);

@@ -1,6 +1,5 @@
 /** The leading daemon is stopped, killed, paused; Redis goes away: one writer at a time, and no revision lost or doubled. */
-import type { Redis } from 'ioredis';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, type TestContext, test, vi } from 'vitest';
 import { readParams, write } from '../../src/actuate/actuator.js';
 import { readEntries, type StoredEntry, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
@@ -8,9 +7,8 @@ import { ranked } from '../../src/daemon/rendezvous.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
 import { take } from '../../src/redis/scripts.js';
-import { type DaemonSetup, policyText, type TestDaemon, until } from '../support/daemon.js';
-import { daemonBench } from '../support/daemon-bench.js';
-import type { TestRedis } from '../support/redis-server.js';
+import { policyText, type TestDaemon, until } from '../support/daemon.js';
+import { ownBench } from '../support/daemon-bench.js';
 import { startTraffic, type Traffic } from '../support/traffic.js';
 
 const address = { name: 'checkout' };
@@ -23,81 +21,84 @@ const CUTTING = `
 const BRIEF = "whenLost: { after: '3s', over: '1s', rate: 40, inFlight: 8 },";
 // Each test starts real processes, and waits for telemetry, which comes once a second.
 vi.setConfig({ testTimeout: 180_000 });
-let server: TestRedis;
-let redis: Redis;
-let setup: DaemonSetup;
-let traffic: Traffic | null = null;
-
-daemonBench((bench) => {
-  ({ server, redis, setup } = bench);
-});
-afterEach(async () => {
-  await traffic?.stop();
-  traffic = null;
-});
-
-const params = async () => (await readParams(redis, address)).params!;
-const changes = async () =>
-  (await readEntries(redis, address, { kind: 'change', limit: 1000 })).entries;
 const by = (daemon: TestDaemon) => (entry: StoredEntry) =>
   entry.body.actor.name.split(':')[1] === String(daemon.pid);
 
-async function person(change: ParamChange, reason: string): Promise<void> {
-  await until('a write that no tick crosses', async () => {
-    const seen = await params();
-    const reply = await write(
-      redis,
-      address,
-      {
-        authority: { kind: 'person' },
-        expected: seen,
-        change,
-        cause: 'person',
-        actor: { kind: 'person', name: 'kim' },
-        reason,
-        sentence: reason,
-        before: null,
-        after: null,
-        policyHash: seen.policyHash,
+/** A Redis of its own, daemons on it, and what tests of them ask: they mostly wait, and so run side by side. */
+async function open(context: TestContext) {
+  const bench = await ownBench(context);
+  const { server, redis, setup } = bench;
+
+  const params = async () => (await readParams(redis, address)).params!;
+  const changes = async () =>
+    (await readEntries(redis, address, { kind: 'change', limit: 1000 })).entries;
+
+  const person = async (change: ParamChange, reason: string): Promise<void> => {
+    await until('a write that no tick crosses', async () => {
+      const seen = await params();
+      const reply = await write(
+        redis,
+        address,
+        {
+          authority: { kind: 'person' },
+          expected: seen,
+          change,
+          cause: 'person',
+          actor: { kind: 'person', name: 'kim' },
+          reason,
+          sentence: reason,
+          before: null,
+          after: null,
+          policyHash: seen.policyHash,
+        },
+        { leaseMs: 0, nowMs: Date.now() },
+      );
+      return reply.status === 'ok';
+    });
+  };
+
+  const leaderAndStandby = async (): Promise<[TestDaemon, TestDaemon]> => {
+    // Long enough that a busy machine does not make them take turns.
+    const env = { FLYBALL_LEASE_MS: '1500' };
+    // The one whose limiter it is, by the spread over the fleet, comes first: else it would be handed over.
+    const [first, second] = ranked('checkout', ['a', 'b']) as [string, string];
+    const leader = setup.start({ ...env, FLYBALL_NAME: first });
+    await leader.line('lease_taken');
+    const standby = setup.start({ ...env, FLYBALL_NAME: second });
+    await standby.line('started');
+    return [leader, standby];
+  };
+
+  const lawChanges = (daemon: TestDaemon, atLeast: number) =>
+    until(
+      `${atLeast} changes by ${daemon.pid}`,
+      async () => {
+        const found = (await changes()).filter(by(daemon)).filter((e) => e.body.law !== undefined);
+        return found.length >= atLeast && found;
       },
-      { leaseMs: 0, nowMs: Date.now() },
+      60_000,
     );
-    return reply.status === 'ok';
-  });
+
+  const wholeChain = async (): Promise<void> => {
+    expect(await verifyAudit(redis, address)).toMatchObject({ verdict: 'consistent' });
+    const revisions = (await changes()).map((entry) => entry.revision).reverse();
+    expect(revisions).toEqual(revisions.map((_, i) => i + 1));
+  };
+  const startService = (): Traffic => {
+    const traffic = startTraffic(server, 'checkout', 20);
+    context.onTestFinished(() => traffic.stop());
+    return traffic;
+  };
+  const asked = { params, changes, person, lawChanges, wholeChain };
+  return { ...bench, ...asked, leaderAndStandby, startService };
 }
 
-async function leaderAndStandby(): Promise<[TestDaemon, TestDaemon]> {
-  // Long enough that a busy machine does not make them take turns.
-  const env = { FLYBALL_LEASE_MS: '1500' };
-  // The one whose limiter it is, by the spread over the fleet, comes first: else it would be handed over.
-  const [first, second] = ranked('checkout', ['a', 'b']) as [string, string];
-  const leader = setup.start({ ...env, FLYBALL_NAME: first });
-  await leader.line('lease_taken');
-  const standby = setup.start({ ...env, FLYBALL_NAME: second });
-  await standby.line('started');
-  return [leader, standby];
-}
-
-const lawChanges = (daemon: TestDaemon, atLeast: number) =>
-  until(
-    `${atLeast} changes by ${daemon.pid}`,
-    async () => {
-      const found = (await changes()).filter(by(daemon)).filter((e) => e.body.law !== undefined);
-      return found.length >= atLeast && found;
-    },
-    60_000,
-  );
-
-async function wholeChain(): Promise<void> {
-  expect(await verifyAudit(redis, address)).toMatchObject({ verdict: 'consistent' });
-  const revisions = (await changes()).map((entry) => entry.revision).reverse();
-  expect(revisions).toEqual(revisions.map((_, i) => i + 1));
-}
-
-test('C75: a leader stopped for two leases writes nothing more: refused inside Redis, and noted', async () => {
+test.concurrent('C75: a leader stopped for two leases writes nothing more: refused inside Redis, and noted', async (context) => {
+  const { redis, setup, changes, lawChanges, wholeChain, leaderAndStandby, startService } =
+    await open(context);
   setup.write('checkout.ts', policyText(CUTTING));
   const [a, b] = await leaderAndStandby();
-  traffic = startTraffic(server, 'checkout', 20);
+  startService();
   await lawChanges(a, 2);
 
   a.signal('SIGSTOP');
@@ -129,10 +130,12 @@ test('C75: a leader stopped for two leases writes nothing more: refused inside R
   await wholeChain();
 });
 
-test('kill -9 of the leader: the other takes over, goes on from its state, no revision lost or doubled', async () => {
+test.concurrent('kill -9 of the leader: the other takes over, goes on from its state, no revision lost or doubled', async (context) => {
+  const { redis, setup, params, changes, lawChanges, wholeChain, leaderAndStandby, startService } =
+    await open(context);
   setup.write('checkout.ts', policyText(CUTTING));
   const [a, b] = await leaderAndStandby();
-  traffic = startTraffic(server, 'checkout', 20);
+  const traffic = startService();
   await lawChanges(a, 2);
   a.signal('SIGKILL');
   await a.exited;
@@ -162,7 +165,8 @@ test('kill -9 of the leader: the other takes over, goes on from its state, no re
   }
 });
 
-test('I11: with every daemon killed the limits glide to their safe values; undo works; the next owner says what held', async () => {
+test.concurrent('I11: with every daemon killed the limits glide to their safe values; undo works; the next owner says what held', async (context) => {
+  const { redis, setup, person, wholeChain, leaderAndStandby } = await open(context);
   setup.write('checkout.ts', policyText(BRIEF));
   const [a, b] = await leaderAndStandby();
   await until('a beat', async () => (await redis.exists(keys.status)) === 1);
@@ -196,10 +200,12 @@ test('I11: with every daemon killed the limits glide to their safe values; undo 
   await wholeChain();
 });
 
-test('C91: a rollback holds against the next ticks until released; then the law goes on from it', async () => {
+test.concurrent('C91: a rollback holds against the next ticks until released; then the law goes on from it', async (context) => {
+  const { redis, setup, params, changes, person, lawChanges, wholeChain, startService } =
+    await open(context);
   setup.write('checkout.ts', policyText(CUTTING));
   const daemon = setup.start();
-  traffic = startTraffic(server, 'checkout', 20);
+  startService();
   await lawChanges(daemon, 2);
   const hour = Date.now() + 3_600_000;
   await person({ rate: 90, inFlightMax: 15, pinnedUntil: hour, heldBy: 'kim' }, 'rollback');
@@ -221,7 +227,8 @@ test('C91: a rollback holds against the next ticks until released; then the law 
   await wholeChain();
 });
 
-test('I7: a hold whose time is over is cleared by the owner, in an entry that says so', async () => {
+test.concurrent('I7: a hold whose time is over is cleared by the owner, in an entry that says so', async (context) => {
+  const { redis, setup, params, person, wholeChain } = await open(context);
   setup.write('checkout.ts', policyText());
   const daemon = setup.start();
   await daemon.line('lease_taken');
@@ -234,7 +241,8 @@ test('I7: a hold whose time is over is cleared by the owner, in an entry that sa
   await wholeChain();
 });
 
-test('Redis away: alive but not ready; when it is back, empty, the limits come back as they were', async () => {
+test.concurrent('Redis away: alive but not ready; when it is back, empty, the limits come back as they were', async (context) => {
+  const { server, redis, setup, params, person } = await open(context);
   setup.write('checkout.ts', policyText());
   const daemon = setup.start();
   const http = await daemon.http();

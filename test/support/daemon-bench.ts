@@ -1,6 +1,6 @@
 /** What most tests of daemons stand on: a Redis for the file, emptied before each test, and daemons that end after it. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, type TestContext } from 'vitest';
 import { type DaemonSetup, daemonSetup } from './daemon.js';
 import { startRedis, type TestRedis } from './redis-server.js';
 
@@ -32,4 +32,21 @@ export function daemonBench(
     await begin({ server, redis, setup: setups[0]!, setups });
   });
   afterEach(() => Promise.all(setups.map((setup) => setup.close())));
+}
+
+/**
+ * The same for one test alone, ended with it: others of its file may run beside it (`test.concurrent`), which is for
+ * those that mostly wait.
+ */
+export async function ownBench(
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+  folders = 1,
+): Promise<DaemonBench> {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const setups = Array.from({ length: folders }, () => daemonSetup(server.url));
+  onTestFinished(async () => {
+    await Promise.all(setups.map((setup) => setup.close()));
+  });
+  return { server, redis: server.client(), setup: setups[0]!, setups };
 }

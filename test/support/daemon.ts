@@ -133,11 +133,11 @@ export function namesThatLead(limiters: readonly string[]): string[] {
   }
 }
 
-/** Polls until `look` gives something; fails after `deadlineMs` with what was waited for. */
+/** Polls until `look` gives something; fails after `deadlineMs` with what was waited for. A busy machine may take long to start a daemon. */
 export async function until<T>(
   what: string,
   look: () => T | undefined | null | false | Promise<T | undefined | null | false>,
-  deadlineMs = 30_000,
+  deadlineMs = 60_000,
 ): Promise<T> {
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
