@@ -1,16 +1,10 @@
 /** `draw: 'block'`: tokens drawn in blocks sized to recent use, and takes decided from them without a call. Stage: enforce. */
-import type { Clock } from '../clock.js';
 import type { InForce } from '../redis/calls.js';
 import { type DrawReply, draw, MAX_DRAWS } from '../redis/draw.js';
-import type { KeyFinder } from './address.js';
 import { BLOCK_LIFE_MS, BlockPool, mostOf } from './block-pool.js';
-import type { InForceView } from './in-force.js';
-import type { Link } from './link.js';
-import type { RedisClient } from './options.js';
+import type { CallParts } from './call-parts.js';
 import type { TakeWish } from './pending-take.js';
-import type { RedisTime } from './redis-time.js';
 import { sendsAgain } from './resends.js';
-import type { Stats } from './stats.js';
 
 /** Subjects whose use is told apart; while so many are busy, others ask Redis each time. */
 const MAX_SUBJECTS = 1_000;
@@ -32,15 +26,7 @@ export interface Blocks {
   close(): Promise<void>;
 }
 
-export interface BlocksOptions {
-  redis: RedisClient;
-  link: () => Link;
-  finder: KeyFinder;
-  time: RedisTime;
-  view: InForceView;
-  stats: Stats;
-  clock: Clock;
-  deadlineMs: number;
+export interface BlocksOptions extends CallParts {
   /** Is this the choice, and the algorithm one that blocks are drawn from? */
   wanted: () => boolean;
   /** Tokens were drawn: an outage that begins now must not find them here again. */

@@ -1,13 +1,7 @@
 /** Sends the refunds of one event-loop turn in one call; bounded while Redis is away, dropped and counted. Stage: enforce. */
-import type { Clock } from '../clock.js';
 import { MAX_REFUNDS, type RefundRequest, refund as refundScript } from '../redis/refund.js';
-import type { KeyFinder } from './address.js';
-import type { InForceView } from './in-force.js';
-import type { Link } from './link.js';
-import type { RedisClient } from './options.js';
-import type { RedisTime } from './redis-time.js';
+import type { CallParts } from './call-parts.js';
 import type { Refund } from './refund-answer.js';
-import type { Stats } from './stats.js';
 import type { Warn } from './warnings.js';
 
 /** What waits to be given back; beyond it refunds are dropped. */
@@ -16,16 +10,8 @@ const MAX_UNDER_WAY = 2;
 /** Nobody's request waits for these. */
 const PATIENCE_MS = 500;
 
-export interface RefundCallsOptions {
+export interface RefundCallsOptions extends CallParts {
   name: string;
-  redis: RedisClient;
-  link: () => Link;
-  finder: KeyFinder;
-  time: RedisTime;
-  view: InForceView;
-  stats: Stats;
-  clock: Clock;
-  deadlineMs: number;
   warn: Warn;
   /** Tokens are back: what was denied for want of them may pass. */
   onRefunded: () => void;

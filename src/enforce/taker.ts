@@ -1,16 +1,10 @@
 /** The takes of one event-loop turn go to Redis in one call, in order of arrival, within their deadline. Stage: enforce. */
-import type { Clock } from '../clock.js';
 import type { AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce, TakeAnswer, TakeReply, TakeRequest } from '../redis/calls.js';
 import type { LimiterKeys } from '../redis/keys.js';
 import { take as takeScript } from '../redis/scripts.js';
 import { onAbort } from './abort.js';
-import type { KeyFinder } from './address.js';
-import type { InForceView } from './in-force.js';
-import type { Link } from './link.js';
-import type { RedisClient } from './options.js';
-import type { RedisTime } from './redis-time.js';
-import type { Stats } from './stats.js';
+import type { CallParts } from './call-parts.js';
 
 /** Bounds the time one call holds Redis: about 1 ms. */
 const MAX_BATCH = 512;
@@ -53,15 +47,7 @@ export interface Taker {
   look(): Promise<unknown>;
 }
 
-export interface TakerOptions {
-  redis: RedisClient;
-  link: () => Link;
-  finder: KeyFinder;
-  time: RedisTime;
-  view: InForceView;
-  stats: Stats;
-  clock: Clock;
-  deadlineMs: number;
+export interface TakerOptions extends CallParts {
   /** How takes are decided now; undefined: the token bucket. */
   terms: () => AlgorithmTerms | undefined;
   /** Every reply's numbers, once a call. */
