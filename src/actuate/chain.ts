@@ -63,6 +63,7 @@ export function createChain(limiter: string, anchors: readonly Anchor[] = []): C
     const what =
       (gap === null ? wrongLink(entry) : wrongGap(entry, gap)) ??
       wrongContent(entry, limiter) ??
+      wrongFields(entry, fields) ??
       (entry.kind === 'change' ? wrongRevision(entry) : null);
     if (what !== null) return { id, revision: entry.revision, what };
     facts.first ??= { id, prev: entry.prev };
@@ -107,6 +108,21 @@ export function createChain(limiter: string, anchors: readonly Anchor[] = []): C
     }
     jumped = true;
     return null;
+  }
+
+  /** What stands beside the body is under no hash. A note tells what is in force: what the change before it left, or no params. */
+  function wrongFields(entry: StoredEntry, fields: readonly string[]): string | null {
+    const { kind, epoch, revision, hash, prev, text } = entry;
+    const written = ['kind', kind, 'epoch', `${epoch}`, 'revision', `${revision}`];
+    written.push('hash', hash, 'prev', prev, 'body', text);
+    if (fields.length !== written.length || written.some((part, i) => part !== fields[i])) {
+      return 'its fields are not written as those of an audit entry are';
+    }
+    if (kind === 'change' || lastChange === null || jumped || (epoch === 0 && revision === 0)) {
+      return null;
+    }
+    if (epoch === lastChange.epoch && revision === lastChange.revision) return null;
+    return `its fields say that revision ${revision} was in force, and the change before it is ${lastChange.revision}`;
   }
 
   function wrongRevision({ epoch, revision, body }: StoredEntry): string | null {

@@ -8,8 +8,10 @@ import {
   type ExportLine,
   type GapLine,
   type HeadLine,
+  type Position,
   positionOf,
 } from './export-line.js';
+import { createIdCover } from './id-cover.js';
 import type { Verifier } from './signature.js';
 
 export interface LimiterCheck extends VerifyReport {
@@ -32,7 +34,7 @@ interface Checked {
   chain: Chain;
   fault: Fault | null;
   where: string;
-  lastId: string | null;
+  last: Position | null;
   repeated: number;
   signedHeads: number;
 }
@@ -50,6 +52,7 @@ export function createLineCheck(options: {
   const limiters = new Map<string, Checked>();
   /** `<limiter> <id>` → hash, and digest of all that the entry says. */
   const recent = new Map<string, { hash: string; digest: string }>();
+  const cover = createIdCover();
   let signedBefore = false;
 
   const isAsked = (limiter: string) => options.limiter === undefined || limiter === options.limiter;
@@ -58,27 +61,31 @@ export function createLineCheck(options: {
     let found = limiters.get(limiter);
     if (found === undefined) {
       const chain = createChain(limiter, anchors.of(limiter));
-      const none = { fault: null, where: '', lastId: null, repeated: 0, signedHeads: 0 };
+      const none = { fault: null, where: '', last: null, repeated: 0, signedHeads: 0 };
+      cover.begin(limiter);
       found = { chain, ...none };
       limiters.set(limiter, found);
     }
     return found;
   }
 
-  function add(checked: Checked, { limiter, id, fields }: EntryLine): Fault | null {
-    const { chain, lastId } = checked;
-    const { hash, revision } = positionOf({ id, fields });
+  function add(checked: Checked, { limiter, id, fields, wrong }: EntryLine): Fault | null {
+    const { chain, last } = checked;
+    const position = positionOf({ id, fields });
+    const { hash, revision } = position;
+    if (wrong !== undefined) return { id, revision, what: wrong };
     const key = `${limiter} ${id}`;
     const digest = createHash('sha256').update(JSON.stringify(fields)).digest('base64');
     if (recent.get(key)?.digest === digest && !chain.gapOpen) {
       checked.repeated++;
       return null;
     }
-    if (lastId !== null && compareIds(id, lastId) <= 0 && !chain.gapOpen) {
-      return { id, revision, what: `it stands after entry ${lastId}, out of order` };
+    if (last !== null && compareIds(id, last.id) <= 0 && !chain.gapOpen) {
+      return { id, revision, what: `it stands after entry ${last.id}, out of order` };
     }
     const fault = chain.add(id, fields);
-    checked.lastId = id;
+    checked.last = position;
+    cover.add(limiter, id);
     recent.set(key, { hash, digest });
     if (recent.size > RECENT) recent.delete(recent.keys().next().value!);
     return fault;
@@ -95,6 +102,19 @@ export function createLineCheck(options: {
       if (recent.get(`${line.limiter} ${line.id}`)?.hash === line.hash) return null;
       return fault(
         `the ${name} is not the hash of the entries before it: they were rewritten or taken out`,
+      );
+    }
+    const { last } = checked;
+    const differs =
+      last !== null && (['id', 'epoch', 'revision'] as const).some((of) => last[of] !== line[of]);
+    if (differs)
+      return fault(
+        `the ${name} says of its entry otherwise than the entry: one of them was edited`,
+      );
+    const ids = cover.take(line.limiter);
+    if (ids !== undefined && line.ids !== undefined && ids !== line.ids) {
+      return fault(
+        `the ids of the entries before the ${name} are not those it was made of: a time was edited`,
       );
     }
     if (signed !== 'signed') return null;
@@ -131,7 +151,9 @@ export function createLineCheck(options: {
     },
     beginAfter(heads) {
       for (const [limiter, place] of Object.entries(heads)) {
-        if (isAsked(limiter)) of(limiter).chain.beginAfter(place);
+        if (!isAsked(limiter)) continue;
+        of(limiter).chain.beginAfter(place);
+        cover.forget(limiter);
       }
     },
     end() {

@@ -30,6 +30,8 @@ export interface EntryLine {
   id: string;
   /** Names and values in turn, as in the stream. */
   fields: string[];
+  /** The line does not read as an exporter writes it: what stands beside the body was edited. Says how. */
+  wrong?: string;
 }
 
 export interface GapLine extends Gap {
@@ -48,6 +50,8 @@ export interface HeadLine extends Position {
   prefix: string;
   limiter: string;
   atMs: number;
+  /** Of the ids of the limiter's entries since its head before this one; absent: who wrote it does not know them all. */
+  ids?: string;
   key?: string;
   sig?: string;
 }
@@ -64,14 +68,20 @@ const KNOWN = ['kind', 'epoch', 'revision', 'hash', 'prev', 'body'];
 export function entryText(limiter: string, id: string, fields: readonly string[]): string {
   const names = fields.filter((_, i) => i % 2 === 0);
   const values = fields.filter((_, i) => i % 2 === 1);
-  const [type, epoch = '', revision = '', hash, prev, body = ''] = values;
+  const [, epoch = '', revision = '', , , body = ''] = values;
   const usual =
     names.join() === KNOWN.join() &&
     [epoch, revision].every((n) => String(Number(n)) === n) &&
     isOneLineObject(body);
-  const base = { v: 1, kind: 'entry', limiter, id };
-  if (!usual) return JSON.stringify({ ...base, fields });
-  const head = { ...base, type, epoch: Number(epoch), revision: Number(revision), hash, prev };
+  return usual
+    ? usualText(limiter, id, values)
+    : JSON.stringify({ v: 1, kind: 'entry', limiter, id, fields });
+}
+
+function usualText(limiter: string, id: string, values: readonly string[]): string {
+  const [type, epoch, revision, hash, prev, body] = values;
+  const place = { type, epoch: Number(epoch), revision: Number(revision) };
+  const head = { v: 1, kind: 'entry', limiter, id, ...place, hash, prev };
   return `${JSON.stringify(head).slice(0, -1)}${BODY}${body}}`;
 }
 
@@ -99,7 +109,7 @@ export function parseLine(text: string): ExportLine | null {
   if (line.kind === 'segment') return isSegment(line) ? (line as unknown as SegmentLine) : null;
   if (typeof line.limiter !== 'string' || !isTime(line.atMs) || !isSigned(line)) return null;
   if (line.kind === 'gap') return isGap(line) ? (line as unknown as GapLine) : null;
-  if (line.kind === 'head') return isPosition(line) ? (line as unknown as HeadLine) : null;
+  if (line.kind === 'head') return isHead(line) ? (line as unknown as HeadLine) : null;
   return null;
 }
 
@@ -112,6 +122,10 @@ function isSegment({ n, atMs, prev, heads, ...line }: Record<string, unknown>): 
 
 function isGap({ why, after, before, prev }: Record<string, unknown>): boolean {
   return isText(why) && isText(prev) && isId(before) && (after === null || isId(after));
+}
+
+function isHead(line: Record<string, unknown>): boolean {
+  return isPosition(line) && (line.ids === undefined || isText(line.ids));
 }
 
 function isPosition({ id, hash, epoch, revision }: Record<string, unknown>): boolean {
@@ -139,15 +153,35 @@ function entryOf(text: string, line: Record<string, unknown>): EntryLine | null 
   const { limiter, id } = line;
   if (typeof limiter !== 'string' || !isText(id) || !isId(id)) return null;
   if (Array.isArray(line.fields)) {
-    return { kind: 'entry', limiter, id, fields: line.fields.map(String) };
+    const fields = line.fields.map(String);
+    return {
+      kind: 'entry',
+      limiter,
+      id,
+      fields,
+      ...wrongIn(line, text, entryText(limiter, id, fields)),
+    };
   }
   const at = text.indexOf(BODY);
   if (at < 0) return null;
   const { type, epoch, revision, hash, prev } = line;
-  const values = [type, epoch, revision, hash, prev].map(String);
-  const body = text.slice(at + BODY.length, -1);
-  const fields = [...values, body].flatMap((value, i) => [KNOWN[i]!, value]);
-  return { kind: 'entry', limiter, id, fields };
+  const values = [type, epoch, revision, hash, prev, text.slice(at + BODY.length, -1)].map(String);
+  const fields = values.flatMap((value, i) => [KNOWN[i]!, value]);
+  return {
+    kind: 'entry',
+    limiter,
+    id,
+    fields,
+    ...wrongIn(line, text, usualText(limiter, id, values)),
+  };
+}
+
+function wrongIn({ v }: Record<string, unknown>, text: string, written: string) {
+  if (text === written) return {};
+  if (typeof v === 'number' && v > 1) {
+    return { wrong: `its line is of version ${v}, which this version of Flyball does not know` };
+  }
+  return { wrong: 'its line was edited beside its body: no exporter writes it so' };
 }
 
 /** Where an entry leaves an export; its hash is empty when the entry has none. */

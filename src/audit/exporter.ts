@@ -6,6 +6,7 @@ import type { RedisClient } from '../redis/run-script.js';
 import { compareIds, storedMs } from '../redis/stream-id.js';
 import { type HeadLine, type Position, positionOf } from './export-line.js';
 import type { ExportState } from './export-state.js';
+import { createIdCover } from './id-cover.js';
 import {
   type Fresh,
   findGap,
@@ -60,6 +61,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   let writes = false;
   /** By limiter: the head that was last exported. */
   const heads = new Map<string, string>();
+  const cover = createIdCover();
   /** When the oldest entry was stored that is still to be exported. */
   let oldestMs: number | null = null;
   let last: ExportState['last'] = null;
@@ -69,6 +71,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     const now = await sink.acquire();
     if (now && !writes) {
       heads.clear();
+      cover.forget();
       last = null;
       log.info(
         { event: 'audit_exporting', exporter: sink.name },
@@ -112,7 +115,11 @@ export function createExporter(options: ExporterOptions): Exporter {
 
   async function appendAll(items: readonly ExportItem[]): Promise<void> {
     if (items.length === 0) return;
+    for (const item of items) {
+      if (item.kind === 'entry' && sink.position(item.limiter) === null) cover.begin(item.limiter);
+    }
     await sink.append(items);
+    for (const item of items) if (item.kind === 'entry') cover.add(item.limiter, item.id);
     seen.exported(items.filter((item) => item.kind === 'entry').length);
     for (const item of items) if (item.kind === 'entry') isThere(item.limiter, positionOf(item));
   }
@@ -159,7 +166,9 @@ export function createExporter(options: ExporterOptions): Exporter {
       isThere(limiter, position);
       await tellExported(redis, limiterKeys(address), sink.name, position.id, nowMs());
       if (heads.get(limiter) === position.hash) continue;
-      moved.push({ v: 1, kind: 'head', prefix, limiter, ...position, atMs: nowMs() });
+      const ids = cover.take(limiter);
+      const head = { v: 1, kind: 'head', prefix, limiter, ...position, atMs: nowMs() } as const;
+      moved.push(ids === undefined ? head : { ...head, ids });
     }
     if (moved.length === 0) return;
     await sink.appendHeads(moved);
@@ -178,6 +187,8 @@ export function createExporter(options: ExporterOptions): Exporter {
       worked();
     } catch (error) {
       failed(error as Error);
+      // What came of it is not known.
+      cover.forget();
       await sink.reopen();
     }
   }

@@ -139,6 +139,21 @@ test('rows that were edited, deleted or put in are found, without Redis', async 
     ["UPDATE flyball_audit SET actor = 'mallory' WHERE revision = 7", /column actor/],
     ["UPDATE flyball_audit SET at = at - interval '1 hour' WHERE kind = 'head'", /column at/],
     ['UPDATE flyball_audit SET revision = 70 WHERE revision = 7', /column revision/],
+    // With the columns that fit: what no hash covers is under the next head.
+    [
+      `UPDATE flyball_audit SET stream_id = '1-0', at = to_timestamp(0.001), line = replace(line, stream_id, '1-0')
+        WHERE n = (SELECT min(n) FROM flyball_audit)`,
+      /a time was edited/,
+    ],
+    [
+      `UPDATE flyball_audit SET revision = 5, line = replace(line, '"revision":6,"hash"', '"revision":5,"hash"')
+        WHERE kind = 'note' AND revision = 6`,
+      /fields say that revision 5 was in force/,
+    ],
+    [
+      'UPDATE flyball_audit SET line = replace(line, \'"v":1\', \'"v": 1\') WHERE revision = 7',
+      /edited beside/,
+    ],
   ] as const) {
     await admin.query('BEGIN');
     await admin.query('CREATE TABLE kept AS SELECT * FROM flyball_audit');
