@@ -1,10 +1,12 @@
 /** What becomes of a canary when others write at the same moment, hold its limiter, or start again; its leader by hand, no time passes. Stage: tests. */
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readParams } from '../../src/actuate/actuator.js';
 import type { AdoptOutcome, LoadedPolicy } from '../../src/actuate/adopt.js';
 import { readEntries } from '../../src/actuate/audit.js';
 import { adoptOrTry, tryFirst } from '../../src/actuate/canary.js';
 import { retireCanary } from '../../src/actuate/canary-end.js';
+import { makeCanaryLimiter } from '../../src/actuate/canary-limiter.js';
 import { createLease } from '../../src/actuate/lease.js';
 import { applyVerb } from '../../src/actuate/verbs/apply.js';
 import { trip } from '../../src/actuate/verbs/breaker.js';
@@ -181,6 +183,18 @@ test('who ended one leaves that of another alone, if it has begun meanwhile', as
   await says(stopCanary);
   await retireCanary(redis, address);
   expect(await registered()).toEqual(['checkout']);
+});
+
+test('what a writer left that died half-way is taken off after half a minute, at a beginning as at an end', async () => {
+  const { nowUs, params } = await readParams(redis, address);
+  await makeCanaryLimiter(redis, A, 50, { params: params!, nowUs }, options());
+  for (const afterMs of [0, 29_000, 30_000]) {
+    expect(await registered()).toContain(other.name);
+    clock.advance(30_000);
+    expect(await watch.act(params!, nowUs + afterMs * 1000)).toBe(false);
+  }
+  expect(await registered()).toEqual(['checkout']);
+  expect(await redis.pttl(limiterKeys(other).params)).toBeGreaterThan(0);
 });
 
 test.each([
