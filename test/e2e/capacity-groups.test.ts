@@ -1,29 +1,17 @@
 /** Two limiters of one downstream, led by daemons of their own: never more than it leaves, parted by need. */
-import type { Redis } from 'ioredis';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, type TestContext, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { createLimiter } from '../../src/index.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { type DaemonSetup, namesThatLead, policyText, until } from '../support/daemon.js';
-import { daemonBench } from '../support/daemon-bench.js';
-import type { TestRedis } from '../support/redis-server.js';
+import { namesThatLead, policyText, until } from '../support/daemon.js';
+import { ownBench } from '../support/daemon-bench.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 const USABLE = 160;
 const NAMES = ['orders', 'refunds'] as const;
 const hash = fleetKeys().downstream('orders-db');
-let server: TestRedis;
-let redis: Redis;
-let setups: DaemonSetup[] = [];
-const ends: (() => Promise<void>)[] = [];
-
-daemonBench((bench) => {
-  ({ server, redis, setups } = bench);
-}, 2);
-afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
-
 function policy(name: string, mode = 'auto'): string {
   const text = policyText(
     `signals: { p95: { source: 'telemetry', stat: 'latency', of: 0.95 } },
@@ -35,30 +23,39 @@ function policy(name: string, mode = 'auto'): string {
   return text.replace('max: 400', 'max: 150').replace("mode: 'auto'", `mode: '${mode}'`);
 }
 
-/** Requests of 5 ms, as many a second as `load` says now. */
-function traffic(name: string, load: () => number): void {
-  const client = server.client({ autoResendUnfulfilledCommands: false });
-  const limiter = createLimiter({ name, redis: client, rate: 75, capacity: 50, inFlightMax: 20 });
-  const work = () => new Promise((ok) => setTimeout(ok, 5));
-  let due = 0;
-  const timer = setInterval(() => {
-    for (due += load() / 50; due >= 1; due -= 1) limiter.run(undefined, work).catch(() => {});
-  }, 20);
-  ends.push(async () => {
-    clearInterval(timer);
-    await limiter.close();
-    client.disconnect();
-  });
+/** A Redis of its own, and daemons and services on it: these tests mostly wait, and so run side by side. */
+async function open(context: TestContext) {
+  const bench = await ownBench(context, NAMES.length);
+  const { server, redis } = bench;
+
+  /** Requests of 5 ms, as many a second as `load` says now. */
+  const traffic = (name: string, load: () => number): void => {
+    const client = server.client({ autoResendUnfulfilledCommands: false });
+    const limiter = createLimiter({ name, redis: client, rate: 75, capacity: 50, inFlightMax: 20 });
+    const work = () => new Promise((ok) => setTimeout(ok, 5));
+    let due = 0;
+    const timer = setInterval(() => {
+      for (due += load() / 50; due >= 1; due -= 1) limiter.run(undefined, work).catch(() => {});
+    }, 20);
+    context.onTestFinished(async () => {
+      clearInterval(timer);
+      await limiter.close();
+      client.disconnect();
+    });
+  };
+
+  const rates = async () => {
+    const pipe = redis.multi();
+    for (const name of NAMES) pipe.hget(limiterKeys({ name }).params, 'rate');
+    const [orders, refunds] = (await pipe.exec())!.map(([, rate]) => Number(rate));
+    return { orders: orders!, refunds: refunds!, sum: orders! + refunds! };
+  };
+
+  return { ...bench, traffic, rates };
 }
 
-const rates = async () => {
-  const pipe = redis.multi();
-  for (const name of NAMES) pipe.hget(limiterKeys({ name }).params, 'rate');
-  const [orders, refunds] = (await pipe.exec())!.map(([, rate]) => Number(rate));
-  return { orders: orders!, refunds: refunds!, sum: orders! + refunds! };
-};
-
-test('the sum keeps to what the downstream leaves, while the rates follow the need from one to the other', async () => {
+test.concurrent('the sum keeps to what the downstream leaves, while the rates follow the need from one to the other', async (context) => {
+  const { redis, setups, traffic, rates } = await open(context);
   for (const [i, name] of NAMES.entries()) setups[i]!.write(`${name}.ts`, policy(name));
   const names = namesThatLead(NAMES);
   await Promise.all(
@@ -92,7 +89,8 @@ test('the sum keeps to what the downstream leaves, while the rates follow the ne
   expect((await verifyAudit(redis, { name: 'orders' })).verdict).toBe('consistent');
 });
 
-test('one that is not moved keeps what it has, the other gets the rest; a hash of another kind moves nobody up', async () => {
+test.concurrent('one that is not moved keeps what it has, the other gets the rest; a hash of another kind moves nobody up', async (context) => {
+  const { redis, setups, traffic, rates } = await open(context);
   setups[0]!.write('orders.ts', policy('orders'));
   setups[0]!.write('refunds.ts', policy('refunds', 'recommend'));
   const daemon = setups[0]!.start();

@@ -1,29 +1,25 @@
 /** Which policy files a running daemon adopts, and when it only reports them. */
 import { symlinkSync } from 'node:fs';
-import type { Redis } from 'ioredis';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, type TestContext, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { daemonBench } from '../support/daemon-bench.js';
-import type { TestRedis } from '../support/redis-server.js';
+import { daemonSetup, policyText, until } from '../support/daemon.js';
+import { ownBench } from '../support/daemon-bench.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
 vi.setConfig({ testTimeout: 180_000 });
-let server: TestRedis;
-let redis: Redis;
-let setup: DaemonSetup;
+/** Each its own Redis and daemons: they mostly wait, and so run side by side. */
+async function open(context: TestContext) {
+  const bench = await ownBench(context);
+  bench.setup.write('checkout.ts', policyText());
+  return { ...bench, params: async () => (await readParams(bench.redis, address)).params };
+}
 
-daemonBench((bench) => {
-  ({ server, redis, setup } = bench);
-  setup.write('checkout.ts', policyText());
-});
-
-const params = async () => (await readParams(redis, address)).params;
 describe('adoption', () => {
-  test('a changed file is adopted at once; a new file brings a new limiter', async () => {
+  test.concurrent('a changed file is adopted at once; a new file brings a new limiter', async (context) => {
+    const { redis, setup, params } = await open(context);
     const daemon = setup.start();
     await daemon.line('lease_taken');
     setup.write('checkout.ts', policyText("guards: { cooldown: '5s' },"));
@@ -39,7 +35,8 @@ describe('adoption', () => {
     expect((await verifyAudit(redis, address)).changes).toBe(2);
   });
 
-  test("reload 'apply' only reports: pending in log and status, nothing written", async () => {
+  test.concurrent("reload 'apply' only reports: pending in log and status, nothing written", async (context) => {
+    const { redis, setup, params } = await open(context);
     setup.write('checkout.ts', policyText("reload: 'apply',"));
     const daemon = setup.start();
     await daemon.line('lease_taken');
@@ -52,7 +49,8 @@ describe('adoption', () => {
     expect((await params())!.revision).toBe(1);
   });
 
-  test('at start a changed file is adopted; an earlier version beside a living leader is drift', async () => {
+  test.concurrent('at start a changed file is adopted; an earlier version beside a living leader is drift', async (context) => {
+    const { server, redis, setup, params } = await open(context);
     const old = policyText();
     const first = setup.start();
     await first.line('lease_taken');
@@ -86,7 +84,8 @@ describe('adoption', () => {
     expect((await params())!.policyHash).not.toBe(policyHash);
   });
 
-  test('a limiter whose file lies with nobody any more is still led, by its adopted policy', async () => {
+  test.concurrent('a limiter whose file lies with nobody any more is still led, by its adopted policy', async (context) => {
+    const { server, setup } = await open(context);
     const first = setup.start();
     await first.line('lease_taken');
     first.signal('SIGTERM');
@@ -105,7 +104,8 @@ describe('adoption', () => {
   });
 });
 
-test('a daemon that starts while Redis is full waits for it, and adopts its policies then', async () => {
+test.concurrent('a daemon that starts while Redis is full waits for it, and adopts its policies then', async (context) => {
+  const { redis, setup, params } = await open(context);
   await redis.config('SET', 'maxmemory', '1');
   const daemon = setup.start({ FLYBALL_REDIS_WAIT_MS: '60000' });
   await daemon.line('redis_refuses');
@@ -114,7 +114,8 @@ test('a daemon that starts while Redis is full waits for it, and adopts its poli
   expect(await params()).toMatchObject({ rate: 100, revision: 1 });
 });
 
-test('symlinked policies, as a ConfigMap mounts them, are followed', async () => {
+test.concurrent('symlinked policies, as a ConfigMap mounts them, are followed', async (context) => {
+  const { server, setup } = await open(context);
   const mounted = daemonSetup(server.url);
   try {
     symlinkSync(`${setup.policies}/checkout.ts`, `${mounted.policies}/checkout.ts`);

@@ -9,53 +9,51 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
-import { expect, test, vi } from 'vitest';
+import { expect, type TestContext, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { cli } from '../support/cli-run.js';
-import { type DaemonSetup, policyText, type TestDaemon, until } from '../support/daemon.js';
-import { daemonBench } from '../support/daemon-bench.js';
-import type { TestRedis } from '../support/redis-server.js';
+import { policyText, type TestDaemon, until } from '../support/daemon.js';
+import { ownBench } from '../support/daemon-bench.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
 vi.setConfig({ testTimeout: 240_000 });
-let server: TestRedis;
-let redis: Redis;
-let setup: DaemonSetup;
-
-daemonBench((bench) => {
-  ({ server, redis, setup } = bench);
-});
-
-const params = async () => (await readParams(redis, address)).params!;
 const owned = (owner: string) => policyText(`owner: '${owner}',`);
-/** As the file of that owner is adopted, by whatever revision. */
-const adopted = (owner: string) =>
-  until(`the policy of ${owner}`, async () => {
-    const text = await redis.get(keys.policy);
-    return text !== null && JSON.parse(text).owner === owner;
-  });
-const file = (state: string) =>
-  until(`its file is ${state}`, async () => {
-    const text = await redis.get(keys.status);
-    return text !== null && JSON.parse(text).file === state;
-  });
 
-/** As a kubelet writes it: all files of a version in a folder, one link to that, swapped as a whole. */
-function configMap(version: number, text: string) {
-  const folder = join(setup.policies, `..v${version}`);
-  mkdirSync(folder);
-  writeFileSync(join(folder, 'checkout.ts'), text);
-  symlinkSync(`..v${version}`, join(setup.policies, '..data_tmp'));
-  renameSync(join(setup.policies, '..data_tmp'), join(setup.policies, '..data'));
-  if (version === 1) symlinkSync('..data/checkout.ts', join(setup.policies, 'checkout.ts'));
-  else rmSync(join(setup.policies, `..v${version - 1}`), { recursive: true });
+/** A Redis of its own, and daemons on it: these tests mostly wait, and so run side by side. */
+async function open(context: TestContext) {
+  const bench = await ownBench(context);
+  const { redis, setup } = bench;
+  const params = async () => (await readParams(redis, address)).params!;
+  /** As the file of that owner is adopted, by whatever revision. */
+  const adopted = (owner: string) =>
+    until(`the policy of ${owner}`, async () => {
+      const text = await redis.get(keys.policy);
+      return text !== null && JSON.parse(text).owner === owner;
+    });
+  const file = (state: string) =>
+    until(`its file is ${state}`, async () => {
+      const text = await redis.get(keys.status);
+      return text !== null && JSON.parse(text).file === state;
+    });
+
+  /** As a kubelet writes it: all files of a version in a folder, one link to that, swapped as a whole. */
+  const configMap = (version: number, text: string) => {
+    const folder = join(setup.policies, `..v${version}`);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'checkout.ts'), text);
+    symlinkSync(`..v${version}`, join(setup.policies, '..data_tmp'));
+    renameSync(join(setup.policies, '..data_tmp'), join(setup.policies, '..data'));
+    if (version === 1) symlinkSync('..data/checkout.ts', join(setup.policies, 'checkout.ts'));
+    else rmSync(join(setup.policies, `..v${version - 1}`), { recursive: true });
+  };
+  return { ...bench, params, adopted, file, configMap };
 }
 
-test('C85: a ConfigMap’s swap is noticed by content; a broken one is a fault of the file, not a file that is gone', async () => {
+test.concurrent('C85: a ConfigMap’s swap is noticed by content; a broken one is a fault of the file, not a file that is gone', async (context) => {
+  const { setup, params, adopted, configMap } = await open(context);
   configMap(1, owned('a'));
   const daemon = setup.start();
   await daemon.line('lease_taken');
@@ -74,7 +72,8 @@ test('C85: a ConfigMap’s swap is noticed by content; a broken one is a fault o
   expect((await params()).revision).toBe(revision);
 });
 
-test('C85: deleted and written again, the folder gone and back: what was adopted stays until a file says otherwise', async () => {
+test.concurrent('C85: deleted and written again, the folder gone and back: what was adopted stays until a file says otherwise', async (context) => {
+  const { redis, setup, params, adopted, file } = await open(context);
   setup.write('checkout.ts', owned('a'));
   const daemon = setup.start();
   await daemon.line('lease_taken');
@@ -94,7 +93,8 @@ test('C85: deleted and written again, the folder gone and back: what was adopted
   expect((await verifyAudit(redis, address)).verdict).toBe('consistent');
 });
 
-test('FLYBALL_RELOAD=apply: a changed file is pending until a person applies it; a new limiter begins', async () => {
+test.concurrent('FLYBALL_RELOAD=apply: a changed file is pending until a person applies it; a new limiter begins', async (context) => {
+  const { server, redis, setup, params, adopted, file } = await open(context);
   setup.write('checkout.ts', owned('a'));
   const daemon = setup.start({ FLYBALL_RELOAD: 'apply' });
   await daemon.line('lease_taken');
@@ -123,9 +123,10 @@ const LONG = process.env.SUITE_LONG !== undefined;
 const RELOADS = LONG ? 1000 : 12;
 const KEPT_SOURCES = 20;
 
-test(
+test.concurrent(
   'C85: reload after reload leaves no process, no descriptor and no memory behind',
-  async () => {
+  async (context) => {
+    const { redis, setup, adopted } = await open(context);
     setup.write('checkout.ts', owned('o0'));
     const daemon = setup.start();
     await daemon.line('lease_taken');
