@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import fc from 'fast-check';
 import { beforeEach, expect } from 'vitest';
 import { reviving } from './reviving.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const [, suite] = relative(root, expect.getState().testPath ?? '').split(sep);
+const { testPath = '' } = expect.getState();
+const [, suite] = relative(root, testPath).split(sep);
 
 // Set by `npm test`: { package: why it is not there and what to do }.
 const missing: Record<string, string> = JSON.parse(process.env.SUITE_MISSING ?? '{}');
@@ -20,7 +20,10 @@ if (Object.keys(missing).length > 0) {
 
 // CI tries the same inputs each time, so that a red run is the change's doing; the soak tries new ones.
 const seed = process.env.SUITE_SEED ?? (process.env.CI ? '20261130' : undefined);
-if (seed) fc.configureGlobal({ seed: Number(seed) });
+if (seed && readFileSync(testPath, 'utf8').includes("'fast-check'")) {
+  const { default: fc } = await import('fast-check');
+  fc.configureGlobal({ seed: Number(seed) });
+}
 
 // Those that run beside others have servers of their own, and others' may be away on purpose.
 beforeEach(async ({ task }) => {
