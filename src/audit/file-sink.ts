@@ -33,13 +33,14 @@ export function createFileSink(
   async function reopen(): Promise<void> {
     await folder?.close().catch(() => {});
     folder = null;
+    // Another folder may stand in its place by now, which has a lock of its own.
+    hold?.release();
+    hold = null;
   }
 
   async function acquire(): Promise<boolean> {
     if (!(await leased())) {
       await reopen();
-      hold?.release();
-      hold = null;
       return false;
     }
     hold ??= holdFolder(dir);
@@ -87,8 +88,6 @@ export function createFileSink(
     reopen,
     async release() {
       await reopen();
-      hold?.release();
-      hold = null;
       // Not atomic: at worst a third one begins beside the second, whose lines repeat and say the same.
       const mine = await redis.get(key).catch(() => null);
       if (mine === owner) await redis.del(key).catch(() => {});

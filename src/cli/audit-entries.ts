@@ -1,7 +1,6 @@
 /** Audit entries as text, with each field before and after, as JSON, or as CSV. Stage: cli. */
 import type { StoredEntry } from '../actuate/audit.js';
 import { isReadable } from '../actuate/entry.js';
-import { REASON_CODES } from '../audit/episode-cause.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { diffOf, type FieldDiff } from '../view/diff.js';
 import { type EntriesQuery, type ListedEntry, readEntriesOf } from '../view/entries.js';
@@ -10,7 +9,7 @@ import { csvHead, csvRow } from './audit-csv.js';
 import { entryLines, unreadableLine } from './entry-text.js';
 import type { CliIo, Colours } from './output.js';
 import type { Session } from './session.js';
-import { clean, closest, number } from './text.js';
+import { clean, number } from './text.js';
 
 /** Who, why, what kind and when. */
 export type EntryChoice = Omit<EntriesQuery, 'limit' | 'before'>;
@@ -139,13 +138,10 @@ async function writeCsv(
   }
 }
 
-/** What may have been meant, when a reason code is none that this build writes. */
 function nothing(query: EntriesQuery, named: string | undefined): string {
   const { sinceMs, untilMs, reason = [], actor, by, kind } = query;
   const chosen = [sinceMs, untilMs, actor, by, kind].some((each) => each !== undefined);
   const matching = chosen || reason.length > 0 ? ' that match' : '';
   const who = named === undefined ? 'No limiter has entries' : `${clean(named)} has no entries`;
-  const odd = [reason].flat().find((code) => !REASON_CODES.includes(code));
-  const near = odd === undefined ? undefined : closest(odd, REASON_CODES);
-  return `${who}${matching}.${near === undefined ? '' : ` Did you mean --reason ${near}?`}`;
+  return `${who}${matching}.`;
 }

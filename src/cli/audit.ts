@@ -6,6 +6,7 @@ import { type EntryChoice, showEntries } from './audit-entries.js';
 import { type EpisodeRef, showEpisode, showEpisodes } from './audit-episodes.js';
 import { follow } from './audit-follow.js';
 import { migrateCommand } from './audit-migrate.js';
+import { refuseUnknownReasons } from './audit-reasons.js';
 import { verifyCommand } from './audit-verify.js';
 import { sayHolds } from './held-now.js';
 import { parseCount, parseSince } from './options.js';
@@ -98,6 +99,7 @@ async function run(
     if (!io.flags.json) await sayHolds(io, session, addresses);
     return;
   }
+  await refuseUnknownReasons(session, addresses, flags.reason);
   const choice: EntryChoice = {
     ...when,
     ...chosenActor(flags.actor),

@@ -1,5 +1,17 @@
 /** One process at a time in a folder, also after a holder was killed. Stage: embedded Redis, audit. */
-import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { FlyballError } from '../errors.js';
 import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.js';
@@ -48,14 +60,22 @@ export function holdFolder(folder: string): FolderHold | null {
   return mine === null ? null : { release: () => release(folder, mine) };
 }
 
-/** The number of the lock that is now ours, or null while another holds it. */
-function tryLock(folder: string): number | null {
+/** The lock that is now ours: its number, and the file by which we know it again. */
+interface Lock {
+  n: number;
+  ino: number;
+  dev: number;
+}
+
+/** Null while another holds it. */
+function tryLock(folder: string): Lock | null {
   const last = highest(folder);
   const holder = last === 0 ? null : holderOf(folder, last);
   if (holder && isAlive(holder)) return null;
   const next = last + 1;
   const draft = join(folder, `lock-draft.${process.pid}`);
   writeFileSync(draft, JSON.stringify(ownIdentity()), { mode: 0o600 });
+  const { ino, dev } = statSync(draft);
   try {
     linkSync(draft, join(folder, `lock.${next}`));
   } catch (error) {
@@ -72,15 +92,22 @@ function tryLock(folder: string): number | null {
   for (const older of numbers(folder).filter((n) => n < next)) {
     rmSync(join(folder, `lock.${older}`), { force: true });
   }
-  return next;
+  return { n: next, ino, dev };
 }
 
-/** The file stays as the highest number, emptied. */
-function release(folder: string, mine: number): void {
+/** The file stays as the highest number, emptied; in a folder that was put in place of ours the lock is another's. */
+function release(folder: string, mine: Lock): void {
+  let file: number | null = null;
   try {
-    writeFileSync(join(folder, `lock.${mine}`), '{}');
+    file = openSync(join(folder, `lock.${mine.n}`), 'r+');
+    const { ino, dev } = fstatSync(file);
+    if (ino !== mine.ino || dev !== mine.dev) return;
+    ftruncateSync(file);
+    writeSync(file, '{}', 0);
   } catch {
     // A folder that was removed, or a full disk: our identity stays, and is found dead once this process has ended.
+  } finally {
+    if (file !== null) closeSync(file);
   }
 }
 

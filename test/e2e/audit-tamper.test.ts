@@ -11,15 +11,19 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { verifyAudit } from '../../src/actuate/audit.js';
 import type { GapLine } from '../../src/audit/export-line.js';
 import { createSigner } from '../../src/audit/signature.js';
+import { holdFolder } from '../../src/redis/folder-lock.js';
 import {
+  address,
   change,
   edit,
   files,
   folderExporter,
   history,
   keyPair,
+  keys,
   proof,
 } from '../support/audit-rig.js';
 import { cli } from '../support/cli-run.js';
@@ -84,6 +88,81 @@ test('lines of other types than an exporter writes, and files that cannot be rea
       what: expect.stringContaining('cannot be read'),
     });
   }
+});
+
+test('C93: what stands beside the body of an entry, under no hash, is found where it was edited', async () => {
+  const dir = tempFolder('export');
+  const exporter = await folderExporter(redis, dir);
+  await exporter.minute();
+  await change(redis);
+  await exporter.minute();
+  await exporter.close();
+  rmSync(join(dir, 'heads.jsonl'));
+  const [file] = files(dir);
+  const whole = readFileSync(join(dir, file!), 'utf8');
+  expect((await proof(dir)).limiters).toMatchObject([{ verdict: 'consistent', entries: 11 }]);
+  const hourBefore = (id: string) => `${Number(id.split('-')[0]) - 3_600_000}-0`;
+  const note = /"type":"note","epoch":(\d+),"revision":6,/;
+  const edits: [string, (line: string) => string, RegExp][] = [
+    [
+      '"revision":6,',
+      (line) => line.replace(note, '"type":"note","epoch":$1,"revision":5,'),
+      /revision 5 was/,
+    ],
+    [
+      '"revision":6,',
+      (line) => line.replace(note, '"type":"note","epoch":7,"revision":6,'),
+      /fields say/,
+    ],
+    ['"revision":4,', (line) => line.replace('"revision":4,', '"revision":40,'), /fields differ/],
+    ['"revision":4,', (line) => line.replace('"hash"', '"by":"kim","hash"'), /beside its body/],
+    ['"revision":4,', (line) => line.replace('"hash"', '"revision":4,"hash"'), /beside its body/],
+    [
+      '"revision":4,',
+      (line) => line.replace('"revision":4,', '"revision":"4",'),
+      /beside its body/,
+    ],
+    ['"revision":4,', (line) => line.replace('"v":1', '"v": 1'), /beside its body/],
+    ['"revision":4,', (line) => line.replace('"v":1', '"v":2'), /its line is of version 2/],
+    // An hour earlier the log began: the first entry has none before it, and the next is later all the same.
+    [
+      '"revision":1,',
+      (line) => line.replace(/"id":"([^"]+)"/, (_, id) => `"id":"${hourBefore(id)}"`),
+      /a time was edited/,
+    ],
+    [
+      '"kind":"head"',
+      (line) => line.replace('"revision":8', '"revision":7'),
+      /says of its entry otherwise/,
+    ],
+    [
+      '"kind":"head"',
+      (line) => line.replace(/"id":"([^"]+)"/, (_, id) => `"id":"${hourBefore(id)}"`),
+      /otherwise/,
+    ],
+  ];
+  for (const [of, alter, what] of edits) {
+    const lines = whole.split('\n');
+    const at = lines.findIndex(
+      (line) => line.includes(of) && (of !== '"revision":6,' || note.test(line)),
+    );
+    const altered = alter(lines[at]!);
+    expect(altered, String(what)).not.toBe(lines[at]);
+    writeFileSync(join(dir, file!), lines.with(at, altered).join('\n'));
+    const [checked] = (await proof(dir)).limiters;
+    expect(checked).toMatchObject({ verdict: 'broken', where: expect.stringContaining(file!) });
+    expect(checked!.fault!.what).toMatch(what);
+  }
+  // In Redis itself, too: a field beside those of an entry.
+  const entries = await redis.xrange(keys.audit, '-', '+');
+  await redis.del(keys.audit);
+  for (const [i, [id, fields]] of entries.entries()) {
+    await redis.xadd(keys.audit, id, ...fields, ...(i === 4 ? ['by', 'kim'] : []));
+  }
+  expect((await verifyAudit(redis, address)).fault).toMatchObject({
+    id: entries[4]![0],
+    what: 'its fields are not written as those of an audit entry are',
+  });
 });
 
 test('a log of which only a head is left is missing, in the export and in Redis; one in files moved away is not', async () => {
@@ -153,7 +232,11 @@ test('a folder that was moved away while it was open is left, and begun anew whe
   await change(redis);
   await exporter.round();
   expect(exporter.fault).toMatch(/another file stands in its place/);
+  // Another one has taken the new folder meanwhile: its lock stays when the first goes.
+  const other = holdFolder(dir);
   await exporter.close();
+  expect(holdFolder(dir)).toBeNull();
+  other!.release();
   const next = await folderExporter(redis, dir);
   await next.round();
   const report = await proof(dir);

@@ -9,6 +9,11 @@ const parse = (text: string) => JSON.parse(text);
 const log = (steps: Step[], agoS: number, limiter = checkout) =>
   storeLog(rig.redis, limiter, steps, agoS);
 
+/** What a terminal or a reader would obey or not see. */
+const OBEYED =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
+
 describe('audit and explain', () => {
   test('entries newest first, with limit, since and JSON', async () => {
     await rig.run('pin checkout --rate 80 --yes --reason why-not');
@@ -166,11 +171,24 @@ describe('entries', () => {
     expect(await revisions('--kind note')).toEqual([124]);
     expect(await revisions('--reason law_cut,breaker_trip')).toEqual([122, 120]);
     expect(await revisions('--entries --limit 2')).toEqual([124, 124]);
-    const none = await rig.run('audit checkout --reason law_cuts');
+    const none = await rig.run('audit checkout --reason thaw');
     expect(none).toMatchObject({ code: 0, stdout: '' });
-    expect(none.stderr).toContain(
-      'checkout has no entries that match. Did you mean --reason law_cut?',
-    );
+    expect(none.stderr).toContain('checkout has no entries that match.');
+  });
+
+  test('a reason code that there is none of is an error with those there are, in each form', async () => {
+    await log(THREE, 60);
+    for (const form of ['', ' --json', ' --csv', ' --follow']) {
+      const none = await rig.run(`audit checkout --reason law_cut,law_cuts${form}`);
+      expect(none.code).toBe(64);
+      expect(none.stderr).toMatch(
+        /--reason law_cuts is no reason code.*Did you mean law_cut\? The newest entries have: .*law_cut/s,
+      );
+    }
+    expect((await rig.run('audit --reason nope')).stderr).toContain('The newest entries have: ');
+    // One that another version wrote is there all the same.
+    await log([{ s: 0, to: { rate: 80 }, reason: 'of_another_version' }], 60);
+    expect(await revisions('--reason of_another_version')).toHaveLength(1);
   });
 
   test('--diff: each field before and after, with its unit', async () => {
@@ -214,6 +232,58 @@ describe('entries', () => {
     expect((await rig.run('audit checkout --episode 122 --csv')).stdout.split('\r\n')).toHaveLength(
       4,
     );
+  });
+
+  test('C98: formulas, directions, markup and 10 KB come through whole in JSON, and are obeyed nowhere', async () => {
+    const evil = '=cmd|\u202e\u2066\u061c\u200b\x1b]0;x\x07<script>"\r\n,';
+    const long = 'x'.repeat(10_000);
+    await log(
+      [
+        ...THREE,
+        {
+          s: 7260,
+          by: `@${evil}`,
+          reason: 'pin',
+          to: { rate: 5 },
+          detail: { why: evil },
+          sentence: evil,
+        },
+        {
+          s: 7270,
+          by: `+${long}`,
+          reason: '-2+3',
+          to: { rate: 6 },
+          detail: { why: long },
+          sentence: long,
+        },
+      ],
+      60,
+    );
+    for (const args of [
+      'audit',
+      'audit --entries',
+      'audit --diff',
+      'audit checkout --episode 122',
+      'report',
+    ]) {
+      for (const json of [false, true]) {
+        const { stdout, stderr, code } = await rig.run(`${args}${json ? ' --json' : ''}`);
+        expect([args, code]).toEqual([args, 0]);
+        expect(`${stdout}${stderr}`).not.toMatch(OBEYED);
+        if (json) parse(stdout);
+      }
+    }
+    const { entries } = parse((await rig.run('audit --entries --json')).stdout);
+    expect(entries.slice(0, 2)).toMatchObject([
+      { actor: { name: `+${long}` }, reason: '-2+3', sentence: long },
+      { actor: { name: `@${evil}` }, sentence: evil, detail: { why: evil } },
+    ]);
+    const { stdout } = await rig.run('audit --csv');
+    expect(stdout.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/);
+    expect(stdout).not.toMatch(OBEYED);
+    expect(stdout).not.toMatch(/(^|,)"?[=@+-](?!\d)/m);
+    expect(stdout).toContain(",'-2+3,");
+    expect(stdout).toContain(`,'+${long},`);
   });
 
   test('flags that contradict each other, and values that are none', async () => {

@@ -1,8 +1,8 @@
 /** The folder lock: one at a time, dead holders passed over, a living one waited for and named. */
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { withFolderLock } from '../../src/redis/folder-lock.js';
+import { holdFolder, withFolderLock } from '../../src/redis/folder-lock.js';
 import { identityOf, isAlive, ownIdentity } from '../../src/redis/process-identity.js';
 import { tempFolder } from '../support/temp-folder.js';
 
@@ -26,6 +26,22 @@ test('many that ask at once run one after another, over a dead holder', async ()
   );
   expect(most).toBe(1);
   expect(readdirSync(dir)).toEqual(['lock.25']);
+});
+
+test('what is let go of is the lock of the folder that was held, not of one put in its place', () => {
+  const dir = join(folder(), 'held');
+  mkdirSync(dir);
+  const first = holdFolder(dir);
+  renameSync(dir, `${dir}-moved`);
+  mkdirSync(dir);
+  const second = holdFolder(dir);
+  const held = readFileSync(join(dir, 'lock.1'), 'utf8');
+  first!.release();
+  expect(readFileSync(join(dir, 'lock.1'), 'utf8')).toBe(held);
+  expect(holdFolder(dir)).toBeNull();
+  second!.release();
+  expect(readFileSync(join(dir, 'lock.1'), 'utf8')).toBe('{}');
+  holdFolder(dir)!.release();
 });
 
 test('a job that throws gives the lock back', async () => {
