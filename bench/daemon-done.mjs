@@ -1,13 +1,16 @@
 /** What reporting costs: `done()` with its part of the flush in a service, a flush of 100 processes in Redis. */
 import { systemClock } from '../dist/clock.js';
 import { createFlush } from '../dist/enforce/flush.js';
+import { partsOf } from '../dist/enforce/limiter-parts.js';
 import { createRecorder } from '../dist/enforce/recorder.js';
+import { createSamples } from '../dist/enforce/samples.js';
 import { createStats } from '../dist/enforce/stats.js';
 import { createLimiter } from '../dist/index.js';
+import { inOneWrite } from '../dist/redis/gather-writes.js';
 import { limiterKeys } from '../dist/redis/keys.js';
 import { sendReport } from '../dist/redis/telemetry-report.js';
 import { flushed, flushText } from './daemon-load.mjs';
-import { WIDE } from './limiter.mjs';
+import { managedLimiter, WIDE } from './limiter.mjs';
 import { median } from './report.mjs';
 
 const ROUNDS = 9;
@@ -15,6 +18,10 @@ const CALLS = 1200;
 const PARTS = 12;
 const PROCESSES = 100;
 const FLUSHES = 20;
+/** Beats measured; and those before them, in which the code is compiled: a service runs for days. */
+const BEATS = 300;
+const WARM = 600;
+const PROCESS_ID = 'host:1:abcdef01';
 
 /** CPU µs of one `done()` in a limiter that is at work, its decision taken before. */
 async function callCost(server) {
@@ -38,31 +45,47 @@ async function callCost(server) {
   return median(rounds);
 }
 
-/** CPU µs of a flush of so many requests, by the product's own code on a real connection, each awaited. */
+/**
+ * CPU µs that a flush of so many requests adds to the beat of its limiter: beats with and without it, turn by turn, by
+ * the product's own code on a real connection, each awaited. All else of the beat goes out each second anyway.
+ */
 async function ownFlushCost(server, requests) {
   const redis = server.connect();
-  const keys = limiterKeys({ name: 'flushed' });
+  const limiter = await managedLimiter(redis, `flushed-${requests}`, {});
+  const { link, shares, finder, time, view, warn } = partsOf('limiter', limiter);
+  const refresh = () => shares.refresh(systemClock.monotonicMs() + 5000);
   const recorder = createRecorder();
+  const beside = { redis, link: () => link, finder, time, view, warn, clock: systemClock };
+  const samples = createSamples({ ...beside, processId: PROCESS_ID });
   const flush = createFlush({
-    ...{ redis, recorder, clock: systemClock, stats: createStats(), processId: 'host:1:abcdef01' },
-    link: () => ({ up: true, within: (_atMs, call) => call() }),
-    finder: { keys },
-    time: { nowMs: () => Date.now() },
+    ...{ ...beside, recorder, stats: createStats(samples, null), processId: PROCESS_ID },
     inFlight: { reports: true, inUse: 3, oldestMs: () => 40 },
     pool: { take: () => 0 },
     vitals: { take: () => null },
   });
+  const rest = () => [samples.beat(), refresh()];
+  const beats = {
+    without: rest,
+    with: () => [flush(), ...rest()],
+    alone: () => [flush()],
+  };
   const infos = flushed(requests);
-  const rounds = [];
-  for (let round = 0; round <= ROUNDS; round++) {
-    let us = 0;
-    for (let i = 0; i < FLUSHES; i++) {
-      for (const { latencyMs, info } of infos) recorder.outcome('ok', latencyMs, 0, info);
-      us += await cpuOf(flush);
+  const costs = { without: [], with: [], alone: [] };
+  for (let i = -WARM; i < BEATS; i++) {
+    for (const [name, send] of Object.entries(beats)) {
+      if (name !== 'without')
+        for (const { latencyMs, info } of infos) recorder.outcome('ok', latencyMs, 0, info);
+      // As at this rate: the last request was so long ago, and the process has slept since.
+      if (i >= 0) {
+        await limiter.take();
+        await new Promise((ok) => setTimeout(ok, 1000 / requests));
+      }
+      const us = await cpuOf(() => Promise.all(inOneWrite(redis, send)));
+      if (i >= 0) costs[name].push(us);
     }
-    if (round > 0) rounds.push(us / FLUSHES);
   }
-  return median(rounds);
+  await limiter.close();
+  return { added: median(costs.with) - median(costs.without), alone: median(costs.alone) };
 }
 
 /** What `done()` costs a service at so many a second in one process: the call, and its part of the flush. */
@@ -70,8 +93,9 @@ export async function doneCosts(server, perSecond) {
   const call = await callCost(server);
   const costs = [];
   for (const requests of perSecond) {
-    const flush = (await ownFlushCost(server, requests)) / requests;
-    costs.push({ requests, call, flush, whole: call + flush });
+    const { added, alone } = await ownFlushCost(server, requests);
+    const flush = added / requests;
+    costs.push({ requests, call, flush, whole: call + flush, aloneUs: alone });
   }
   return costs;
 }

@@ -173,12 +173,14 @@ async function donePart(server) {
           'the call',
           'its part of the flush',
           'together',
+          'a whole flush by itself',
         ],
-        rows: costs.map(({ requests, call, flush, whole }) => [
+        rows: costs.map(({ requests, call, flush, whole, aloneUs }) => [
           String(requests),
           call,
           flush,
           whole,
+          aloneUs,
         ]),
       },
       {

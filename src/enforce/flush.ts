@@ -31,6 +31,11 @@ export interface FlushOptions {
   processId: string;
 }
 
+/** Most counts are small. */
+const SMALL = Array.from({ length: 100 }, (_each, count) => `\n${count}\n`);
+
+const lineOf = (count: number) => SMALL[count] ?? `\n${count}\n`;
+
 /**
  * An interval is sent once or never: a failed flush may have been applied, and the counts of an outage sent
  * after it would look like a burst. So memory stays bounded, and nothing is counted twice.
@@ -50,7 +55,7 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
     // One text from the start: a service pays for this each second, however little it does.
     let counts = '';
     const add = (field: string, count: number) => {
-      counts += `${field}\n${count}\n`;
+      counts += field + lineOf(count);
     };
     recorder.drain(add);
     if (!sendable) {

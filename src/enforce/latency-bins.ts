@@ -7,12 +7,24 @@ const BINS = MAX_BIN - MIN_BIN + 1;
 /** Log-spaced counts and their sum; knows which bins were touched, so that a flush costs only those. */
 export interface LatencyBins {
   add(ms: number): void;
-  each(visit: (bin: number, count: number) => void): void;
+  /** The field of each bin that was touched, and its count. */
+  each(visit: (field: string, count: number) => void): void;
   sumMs(): number;
   clear(): void;
 }
 
-export function createLatencyBins(): LatencyBins {
+/** Names the field of a bin; each name is made once and kept: many limiters flush the same bins again and again. */
+export function binFields(nameOf: (bin: number) => string): (bin: number) => string {
+  const names = new Array<string | undefined>(BINS);
+  return (bin) => {
+    const index = bin - MIN_BIN;
+    let name = names[index];
+    if (name === undefined) names[index] = name = nameOf(bin);
+    return name;
+  };
+}
+
+export function createLatencyBins(fieldOf: (bin: number) => string): LatencyBins {
   const counts = new Uint32Array(BINS);
   const touched = new Uint16Array(BINS);
   let used = 0;
@@ -24,7 +36,10 @@ export function createLatencyBins(): LatencyBins {
       sum += ms;
     },
     each(visit) {
-      for (let i = 0; i < used; i++) visit(touched[i]! + MIN_BIN, counts[touched[i]!]!);
+      for (let i = 0; i < used; i++) {
+        const index = touched[i]!;
+        visit(fieldOf(index + MIN_BIN), counts[index]!);
+      }
     },
     sumMs: () => sum,
     clear() {

@@ -1,6 +1,6 @@
 /** Counts what a process did since the last flush, in numbers and typed arrays: no allocation a request. Stage: enforce. */
 import { FIELD } from '../redis/telemetry-fields.js';
-import { createLatencyBins } from './latency-bins.js';
+import { binFields, createLatencyBins } from './latency-bins.js';
 import { createRouteTimes } from './route-times.js';
 import { createNames, createTally, type Tally } from './tally.js';
 
@@ -57,6 +57,10 @@ function nameOf(name: unknown): string | undefined {
   return typeof name === 'number' ? String(name) : undefined;
 }
 
+const latencyField = binFields(FIELD.latency);
+const failedLatencyField = binFields(FIELD.failedLatency);
+const dbWaitField = binFields(FIELD.dbWait);
+
 /** Names become fields only when drained: on a request they are nothing but keys of a map. */
 export function createRecorder(): Recorder {
   let offered = 0;
@@ -65,9 +69,9 @@ export function createRecorder(): Recorder {
   let failed = 0;
   let timedOut = 0;
   let cancelled = 0;
-  const latency = createLatencyBins();
-  const failedLatency = createLatencyBins();
-  const dbWait = createLatencyBins();
+  const latency = createLatencyBins(latencyField);
+  const failedLatency = createLatencyBins(failedLatencyField);
+  const dbWait = createLatencyBins(dbWaitField);
   const routes = createRouteTimes();
   const denied = createTally();
   const wouldDeny = createTally();
@@ -133,10 +137,10 @@ export function createRecorder(): Recorder {
       put(FIELD.cancelled, cancelled);
       denied.each((reason, { n }) => add(FIELD.denied(reason), n));
       wouldDeny.each((reason, { n }) => add(FIELD.wouldDeny(reason), n));
-      latency.each((bin, n) => add(FIELD.latency(bin), n));
-      failedLatency.each((bin, n) => add(FIELD.failedLatency(bin), n));
+      latency.each(add);
+      failedLatency.each(add);
       put(FIELD.latencySumUs, Math.round(latency.sumMs() * 1000));
-      dbWait.each((bin, n) => add(FIELD.dbWait(bin), n));
+      dbWait.each(add);
       put(FIELD.dbWaitSumUs, Math.round(dbWait.sumMs() * 1000));
       routes.each((route, count, sumMs) => {
         add(FIELD.routeAnswers(route), count);

@@ -26,6 +26,8 @@ export function createVitals(files: ContainerFiles = containerFiles()): VitalsWa
   let last: Vitals | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
   let usedMs = Number.NaN;
+  // The machine's are asked for once: each question is a system call or two.
+  const machine = { cores: availableParallelism(), memory: totalmem() };
 
   /** CPU time used so far by what `cores` limits. */
   const cpuMs = () => {
@@ -48,7 +50,7 @@ export function createVitals(files: ContainerFiles = containerFiles()): VitalsWa
       }
       const before = usedMs;
       usedMs = cpuMs();
-      const allowedMs = elapsedMs * (files.cores() ?? availableParallelism());
+      const allowedMs = elapsedMs * (files.cores() ?? machine.cores);
       const share = (usedMs - before) / allowedMs;
       // What is measured is the time between two beats: the beat itself is no delay.
       const loopDelayMs = Math.max(0, loop.percentile(99) / 1e6 - RESOLUTION_MS);
@@ -56,17 +58,17 @@ export function createVitals(files: ContainerFiles = containerFiles()): VitalsWa
       last = {
         loopDelayMs: Number.isFinite(loopDelayMs) ? loopDelayMs : 0,
         cpu: Number.isFinite(share) && share >= 0 ? share : null,
-        memory: memoryShare(files),
+        memory: memoryShare(files, machine.memory),
       };
       return last;
     },
   };
 }
 
-function memoryShare(files: ContainerFiles): number {
+function memoryShare(files: ContainerFiles, machineBytes: number): number {
   const limit = files.memoryLimit();
   const used = limit === null ? null : files.memoryUsed();
-  if (limit === null || used === null) return process.memoryUsage.rss() / totalmem();
+  if (limit === null || used === null) return process.memoryUsage.rss() / machineBytes;
   return used / limit;
 }
 

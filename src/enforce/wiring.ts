@@ -1,6 +1,7 @@
-/** Puts the parts of one limiter together, and keeps its beat of one second. Stage: enforce. */
+/** Puts the parts of one limiter together. Stage: enforce. */
 import { createKeyFinder } from './address.js';
 import { createAdoptedTerms } from './adopted-terms.js';
+import { startBeat } from './beat.js';
 import { createBlocks } from './blocks.js';
 import { openConnection } from './connection.js';
 import { createDecider } from './decider.js';
@@ -30,7 +31,6 @@ import { processVitals } from './vitals.js';
 import { createWaits } from './wait.js';
 import { createWarnings } from './warnings.js';
 
-const BEAT_MS = 1_000;
 /** A limiter that closes waits for Redis at most this long. */
 const CLOSE_MS = 500;
 
@@ -178,37 +178,34 @@ export function createWiring(options: LimiterOptions, processId: string) {
   const { maxWaiting } = resolved;
   const waits = createWaits({ name, maxWaiting, decider, view, clock, onRedisError });
 
-  let timer: ReturnType<typeof setTimeout>;
-  function nextBeat() {
-    timer = setTimeout(() => void beat().catch(beatFailed), BEAT_MS);
-    timer.unref();
-  }
   /** No part of a beat rejects; should one, the service must not end for it. */
   function beatFailed(error: Error) {
     warn('FLYBALL_W_BEAT', `limiter ${name}: ${error?.stack ?? error}. Please report this.`);
   }
-  async function beat() {
-    nextBeat();
-    tracing.look();
-    inFlight.sweep(clock.monotonicMs(), resolved.abandonedAfterMs);
-    await Promise.all([
-      flush(),
-      samples.beat(),
-      top?.beat(),
-      slots.renew(),
-      link.up ? shares.refresh(clock.monotonicMs() + deadlineMs) : undefined,
-      // A daemon may adopt this limiter into a group after the service started.
-      link.up && !managed ? finder.find().catch(() => {}) : undefined,
-    ]);
-  }
-  nextBeat();
+  const beat = startBeat(
+    redis,
+    () => {
+      tracing.look();
+      inFlight.sweep(clock.monotonicMs(), resolved.abandonedAfterMs);
+      return [
+        flush(),
+        samples.beat(),
+        top?.beat(),
+        slots.renew(),
+        link.up ? shares.refresh(clock.monotonicMs() + deadlineMs) : undefined,
+        // A daemon may adopt this limiter into a group after the service started.
+        link.up && !managed ? finder.find().catch(() => {}) : undefined,
+      ];
+    },
+    beatFailed,
+  );
   // Learns Redis time, numbers and share before the first request needs them.
   void shares.refresh(clock.monotonicMs() + Math.max(deadlineMs, CLOSE_MS));
 
   async function close() {
     closed = true;
     waits.close();
-    clearTimeout(timer);
+    beat.end();
     adopted.close();
     // Missed deadlines of a busy moment are no reason to keep from others what they can have now.
     if (await link.answers(CLOSE_MS)) {

@@ -1,4 +1,4 @@
-/** Commands of one turn of the event loop leave in one write: a system call for each is a tenth of a busy daemon. Stage: daemon. */
+/** Commands of one turn of the event loop leave in one write: a system call for each is a tenth of a busy daemon. Stage: enforce, daemon. */
 import type { Cluster, Redis } from 'ioredis';
 import { isCluster } from './read-hashes.js';
 import type { RedisClient } from './run-script.js';
@@ -12,6 +12,20 @@ export function gatherWrites(redis: RedisClient): void {
     for (const node of redis.nodes()) gatherOf(node);
     (redis as Cluster).on('+node', gatherOf);
   } else gatherOf(redis);
+}
+
+/**
+ * What `send` sends before it returns leaves in one write, with what that write waits for: for who sends now and then
+ * on a connection where nothing else may wait.
+ */
+export function inOneWrite<T>(redis: RedisClient, send: () => T): T {
+  const streams = isCluster(redis) ? redis.nodes().map((node) => node.stream) : [redis.stream];
+  for (const stream of streams) stream?.cork();
+  try {
+    return send();
+  } finally {
+    for (const stream of streams) stream?.uncork();
+  }
 }
 
 function gatherOf(redis: Redis): void {
