@@ -19,8 +19,8 @@ const PARTS = 12;
 const PROCESSES = 100;
 const FLUSHES = 20;
 /** Beats measured; and those before them, in which the code is compiled: a service runs for days. */
-const BEATS = 300;
-const WARM = 600;
+const BEATS = 400;
+const WARM = 400;
 const PROCESS_ID = 'host:1:abcdef01';
 
 /** CPU µs of one `done()` in a limiter that is at work, its decision taken before. */
@@ -64,28 +64,29 @@ async function ownFlushCost(server, requests) {
     vitals: { take: () => null },
   });
   const rest = () => [samples.beat(), refresh()];
-  const beats = {
-    without: rest,
-    with: () => [flush(), ...rest()],
-    alone: () => [flush()],
-  };
   const infos = flushed(requests);
-  const costs = { without: [], with: [], alone: [] };
+  async function beat(send, hasEnded) {
+    if (hasEnded)
+      for (const { latencyMs, info } of infos) recorder.outcome('ok', latencyMs, 0, info);
+    // As at this rate: the last request was so long ago, and the process has slept since.
+    await limiter.take();
+    await new Promise((ok) => setTimeout(ok, 1000 / requests));
+    return cpuOf(() => Promise.all(inOneWrite(redis, send)));
+  }
+  const without = () => beat(rest, false);
+  const whole = () => beat(() => [flush(), ...rest()], true);
+  const added = [];
+  const alone = [];
   for (let i = -WARM; i < BEATS; i++) {
-    for (const [name, send] of Object.entries(beats)) {
-      if (name !== 'without')
-        for (const { latencyMs, info } of infos) recorder.outcome('ok', latencyMs, 0, info);
-      // As at this rate: the last request was so long ago, and the process has slept since.
-      if (i >= 0) {
-        await limiter.take();
-        await new Promise((ok) => setTimeout(ok, 1000 / requests));
-      }
-      const us = await cpuOf(() => Promise.all(inOneWrite(redis, send)));
-      if (i >= 0) costs[name].push(us);
-    }
+    // Neighbours, the one first and then the other: what else the machine does falls on both.
+    const first = i % 2 === 0;
+    const us = first ? await without() : await whole();
+    const difference = first ? (await whole()) - us : us - (await without());
+    if (i >= 0) added.push(difference);
+    if (i >= 0 && i % 4 === 0) alone.push(await beat(() => [flush()], true));
   }
   await limiter.close();
-  return { added: median(costs.with) - median(costs.without), alone: median(costs.alone) };
+  return { added: median(added), alone: median(alone) };
 }
 
 /** What `done()` costs a service at so many a second in one process: the call, and its part of the flush. */
