@@ -7,9 +7,12 @@ import { ownBench } from '../support/daemon-bench.js';
 import { startReceiver } from '../support/receiver.js';
 import { startTraffic } from '../support/traffic.js';
 
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 const TELLS = `owner: 'payments',
   notify: [{ to: 'webhook', url: { env: 'HOOK' }, secret: { env: 'HOOK_SECRET' } }],`;
+/** The way back grows at each turn that hears answers, which come once a second: of longer turns it takes fewer. */
+const TURNS = { FLYBALL_TICK_MS: '500', FLYBALL_LEASE_MS: '2000' };
+
 /** Each its own Redis, receiver and daemons: they mostly wait, and so run side by side. */
 async function open(context: TestContext) {
   const bench = await ownBench(context);
@@ -32,9 +35,9 @@ async function open(context: TestContext) {
 test.concurrent('a person trips: who, what, why and the way back arrive signed; then the end, by the next daemon', async (context) => {
   const { server, redis, setup, receiver, env, told, verb } = await open(context);
   setup.write('checkout.ts', policyText(TELLS));
-  const first = setup.start(env);
+  const first = setup.start({ ...env, ...TURNS });
   await first.line('lease_taken');
-  const second = setup.start(env);
+  const second = setup.start({ ...env, ...TURNS });
   await second.line('started');
   const reason = ['--reason', 'the bank is down', '--yes'];
   const tripped = await verb(['trip', 'checkout', '--hold', ...reason]);

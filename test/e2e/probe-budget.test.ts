@@ -12,6 +12,8 @@ const SERVICE = fileURLToPath(new URL('../support/probe-process.mjs', import.met
 const LOG = 'test:admitted';
 const PROBE_RATE = 4;
 const SUCCESSES = 6;
+/** The way back grows at each turn that hears answers, which come once a second: of longer turns it takes fewer. */
+const TURNS = { FLYBALL_TICK_MS: '250', FLYBALL_LEASE_MS: '2000' };
 const address = { name: 'bank' };
 const POLICY = policyText(
   `signals: { errors: { source: 'telemetry', stat: 'errorRatio' } },
@@ -77,7 +79,7 @@ const entryOf = (says: RegExp, after = 0) =>
 
 test('three processes: never more probes than the fleet’s budget; hanging, failing and good ones are told apart', async () => {
   setup.write('bank.ts', POLICY);
-  await setup.start().line('lease_taken');
+  await setup.start(TURNS).line('lease_taken');
   for (let i = 0; i < 3; i++) await startService();
   await until('all are admitted', async () => (await redis.xlen(LOG)) > 50);
   all('fail');
