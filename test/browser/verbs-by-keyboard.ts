@@ -29,10 +29,7 @@ export function verbsByKeyboard(stageOf: () => DashboardStage): void {
   async function clean(): Promise<void> {
     const { holds, state: breaker } = await orders();
     const kinds = holds.map(({ kind }) => kind);
-    const end = (name: string, more = {}) =>
-      params('orders').then(({ revision }) =>
-        stageOf().verb('orders', name, { revision, ...more }),
-      );
+    const end = (name: string, more = {}) => stageOf().verb('orders', name, more);
     if (kinds.includes('bounds')) await end('bounds', { clear: true });
     if (kinds.includes('frozen')) await end('thaw');
     if (breaker !== 'closed') await end('reset');

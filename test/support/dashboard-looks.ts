@@ -17,8 +17,9 @@ const RUN = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
   violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))`;
-/** Pixels by which the page is wider than what the window shows of it. */
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+/** Pixels by which the page, or the dialog before it, is wider than what is shown of it. */
+const OVERFLOW = `Math.max(...[document.documentElement, ...document.querySelectorAll('dialog[open]')]
+  .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`;
 
 /** Dresses the page so, and names what is wrong with it; empty: nothing. */
 export async function faultsOf(page: Page, look: Look): Promise<string[]> {
