@@ -29,6 +29,19 @@ export function checkHost(rule: HostRule, host: string | undefined): void {
   );
 }
 
+/**
+ * A page of another site reads no answer, but its questions would use up what this machine may ask, and hold streams.
+ * Browsers say whose they are. Who follows a link may look.
+ */
+export function checkSite(site: string | undefined, mode: string | undefined): void {
+  if (site !== 'cross-site' || mode === 'navigate') return;
+  throw new ApiError(
+    403,
+    'FLYBALL_E_API_ORIGIN',
+    'A page of another site may not ask this of the daemon; only its own pages may.',
+  );
+}
+
 /** A wrong token is an error also where none is needed: whoever gives one means to be known. */
 export function callerOf(asked: Asked, rule: HostRule, deps: ApiDeps): Caller {
   const records = deps.tokens.records();

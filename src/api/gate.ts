@@ -3,8 +3,16 @@
 import type { HttpBindings } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import type { Context } from 'hono';
-import type { z } from 'zod';
-import { type Asked, CSRF_HEADER, callerOf, checkHost, checkOrigin, checkRole } from './access.js';
+import { z } from 'zod';
+import {
+  type Asked,
+  CSRF_HEADER,
+  callerOf,
+  checkHost,
+  checkOrigin,
+  checkRole,
+  checkSite,
+} from './access.js';
 import type { ClientLimit } from './client-limit.js';
 import type { HostRule } from './hosts.js';
 import { ApiError, invalid, tooOften } from './problem.js';
@@ -13,6 +21,9 @@ import type { ApiDeps, Call, Route } from './route.js';
 
 /** The longest body there is: a reason of 500 characters and some numbers are far below. */
 export const MOST_BYTES = 65_536;
+
+/** Of a route that takes none: what is asked for in vain is told, as elsewhere. */
+const NO_QUERY = z.strictObject({});
 
 export interface Gate {
   /** The checked request, or an `ApiError`. */
@@ -30,12 +41,13 @@ export function createGate(deps: ApiDeps, rule: HostRule, limit: ClientLimit): G
         csrf: c.req.header(CSRF_HEADER),
       };
       checkHost(rule, asked.host);
+      checkSite(c.req.header('sec-fetch-site'), c.req.header('sec-fetch-mode'));
       const caller = identified(c, asked);
       checkRole(caller, route, rule);
       if (route.method !== 'get') checkOrigin(asked, caller, route);
       return {
         ...{ deps, session: deps.session, caller, path: c.req.param() },
-        query: parsed('query', route.query, queryOf(c)),
+        query: parsed('query', route.query ?? NO_QUERY, queryOf(c)),
         body: route.body === undefined ? undefined : parsed('body', route.body, await bodyOf(c)),
         header: (name) => c.req.header(name),
         stillMay: () => may(asked, route),
@@ -74,8 +86,7 @@ export function createGate(deps: ApiDeps, rule: HostRule, limit: ClientLimit): G
   }
 }
 
-function parsed(what: 'body' | 'query', schema: z.ZodType | undefined, value: unknown): unknown {
-  if (schema === undefined) return {};
+function parsed(what: 'body' | 'query', schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (!result.success) throw invalid(what, result.error);
   return result.data;
@@ -111,10 +122,16 @@ async function boundedText(request: Request): Promise<string> {
   if (Number(request.headers.get('content-length') ?? 0) > MOST_BYTES) throw tooLarge();
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  for await (const part of (request.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += part.byteLength;
-    if (bytes > MOST_BYTES) throw tooLarge();
-    parts.push(part);
+  try {
+    for await (const part of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+      bytes += part.byteLength;
+      if (bytes > MOST_BYTES) throw tooLarge();
+      parts.push(part);
+    }
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // Who hangs up is no fault of the daemon's, and fills no log.
+    throw new ApiError(400, 'FLYBALL_E_API_INVALID', 'The body ended before it was whole.');
   }
   return Buffer.concat(parts).toString('utf8');
 }

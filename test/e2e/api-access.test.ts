@@ -183,6 +183,23 @@ describe('cookies', () => {
     expect(change.status).toBe(403);
   });
 
+  test('another site may not even ask, though who follows a link may look', async () => {
+    const raw = (site: string, mode: string) =>
+      rawRequest(
+        api.port,
+        `GET /api/v1/limiters HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nConnection: close\r\n\r\n`,
+      );
+    for (const [site, mode, status] of [
+      ['cross-site', 'no-cors', 403],
+      ['cross-site', 'cors', 403],
+      ['cross-site', 'navigate', 200],
+      ['same-origin', 'cors', 200],
+      ['none', 'navigate', 200],
+    ] as const) {
+      expect([site, mode, statusOf(await raw(site, mode))]).toEqual([site, mode, status]);
+    }
+  });
+
   test('no answer lets another origin read it', async () => {
     const headers = { origin: 'https://evil.example' };
     const reply = await api.ask('reader', 'GET', '/limiters', { headers });

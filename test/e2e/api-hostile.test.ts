@@ -1,5 +1,7 @@
 /** Requests that mean harm: paths, sizes, forms, slow clients, hostile names; and a Redis that goes and comes back. */
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect as connectTo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
@@ -201,6 +203,38 @@ describe('bodies', () => {
     const body = { rate: 50, forMs: 1000, hold: true, dryRun: true };
     const reply = await api.ask('operator', 'POST', '/limiters/checkout/pin', { body });
     expect([reply.status, (await jsonOf(reply)).faults[0].field]).toEqual([400, 'forMs']);
+  });
+
+  test('a body that ends early is no fault of the daemon', async () => {
+    const head = `Host: 127.0.0.1\r\nX-Flyball-Request: 1\r\nContent-Type: application/json\r\n`;
+    const socket = connectTo(api.port, '127.0.0.1');
+    socket.write(
+      `POST /api/v1/session HTTP/1.1\r\n${head}Expect: 100-continue\r\nContent-Length: 100\r\n\r\n{`,
+    );
+    // The head is read: it says that it waits for the rest.
+    await once(socket, 'data');
+    const count = async () => (await api.metrics.apiRequests.get()).values;
+    socket.destroy();
+    const [seen] = await until('its answer', async () => {
+      const values = (await count()).filter(({ labels }) => labels.route === 'post /session');
+      return values.length > 0 ? values : null;
+    });
+    expect(seen!.labels.status).toBe('400');
+  });
+
+  test('a revision that is none; a query where none is taken', async () => {
+    const of = async (path: string) => {
+      const reply = await api.ask(null, 'GET', path);
+      return [reply.status, (await jsonOf(reply)).faults?.[0]?.field];
+    };
+    for (const revision of ['1e3', '-1', 'x', '9'.repeat(16)]) {
+      expect(await of(`/limiters/checkout/revisions/${revision}/explain`)).toEqual([
+        400,
+        'revision',
+      ]);
+    }
+    expect(await of('/limiters?sort=name')).toEqual([400, 'sort']);
+    expect(await of('/fleet?x=%zz')).toEqual([400, 'x']);
   });
 
   test('queries: each fault by its field', async () => {

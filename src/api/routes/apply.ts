@@ -89,7 +89,7 @@ function fileOf(deps: ApiDeps, limiter: string): LoadedPolicy {
   throw new ApiError(
     422,
     'FLYBALL_E_API_NO_FILE',
-    `${found.file} does not load as it stands: ${told.map(({ field, message }) => `${field}: ${message}`).join('; ')}. Nothing was adopted.`,
+    `${found.file} does not load as it stands: ${told.map(({ field, message }) => [field, message].filter(Boolean).join(': ')).join('; ')}. Nothing was adopted.`,
     { faults: told },
   );
 }

@@ -6,12 +6,23 @@ import { readSamples } from '../../view/decisions.js';
 import { entryRecord } from '../../view/entry.js';
 import { signalViews } from '../../view/signals.js';
 import { readTop, TOP_MINUTES } from '../../view/top.js';
+import { ApiError } from '../problem.js';
 import { limiterOf, route } from '../route.js';
 import { auditAnswer, explainAnswer } from '../schemas/audit.js';
 import { decisionsAnswer, topAnswer } from '../schemas/limiters.js';
 import { moment, whole } from './fields.js';
 
 const streamId = z.string().regex(/^\d{1,15}-\d{1,19}$/, 'is no id of an entry');
+
+function revisionOf(text: string): number {
+  const parsed = whole(0, Number.MAX_SAFE_INTEGER).safeParse(text);
+  if (parsed.success) return parsed.data;
+  const [{ message }] = parsed.error.issues as [z.core.$ZodIssue];
+  const shown = JSON.stringify(text.slice(0, 100));
+  throw new ApiError(400, 'FLYBALL_E_API_INVALID', `The revision ${shown} ${message}.`, {
+    faults: [{ field: 'revision', message }],
+  });
+}
 
 export const auditRoutes = [
   route({
@@ -63,14 +74,8 @@ export const auditRoutes = [
     faults: [404, 422],
     async handle(call) {
       const address = await limiterOf(call);
-      const revision = whole(0, Number.MAX_SAFE_INTEGER).safeParse(call.path.revision);
-      // What is no number is no revision that is kept.
-      const found = await explain(
-        call.session.redis,
-        address,
-        revision.success ? revision.data : -1,
-        call.query.epoch,
-      );
+      const revision = revisionOf(call.path.revision ?? '');
+      const found = await explain(call.session.redis, address, revision, call.query.epoch);
       const { sample } = found.entry.body;
       return {
         schema: 1,
