@@ -55,9 +55,9 @@ export function createSeenSoFar(
       const wishes = Array.from({ length: end - first }, (_, i) => {
         return { key: keys.telemetry(first + i), mark: '' };
       });
-      const { texts } = await readSeconds(redis, wishes);
+      const { lines } = await readSeconds(redis, wishes);
       const delta = emptyDelta();
-      for (const text of texts) if (text) addSecond(delta, undefined, text);
+      for (const second of lines) if (second !== null) addSecond(delta, undefined, second);
       next = end;
       const { counts } = delta;
       sums.offered += counts.offered;

@@ -54,9 +54,8 @@ export function createHistory(deps: {
       key: keys.telemetry(first + i),
       mark: '',
     }));
-    const { texts } = await readSeconds(redis, wishes);
-    const seconds = texts.map((text) => text ?? '');
-    const row = rollUp(minute, seconds, minutes.get(minute) ?? UNWATCHED);
+    const { lines } = await readSeconds(redis, wishes);
+    const row = rollUp(minute, lines, minutes.get(minute) ?? UNWATCHED);
     if (row !== null) await writeHistoryRow(redis, keys, row);
     if (minute - trimmed >= TRIM_EVERY_MINUTES) {
       await trimHistory(redis, keys, minute * HISTORY_MINUTE_MS);

@@ -4,7 +4,7 @@ import { type PackedBins, quantileOfPacked } from '../histogram.js';
 import type { HistoryRow, KneePoint } from '../redis/history-rows.js';
 import type { LimiterState } from '../redis/params.js';
 import { type Delta, emptyDelta } from '../sense/delta.js';
-import type { SecondText } from '../sense/second-lines.js';
+import type { SecondLines } from '../sense/second-lines.js';
 import { addSecond } from '../sense/telemetry-delta.js';
 
 /** What the holder of the lease saw of a minute, added up tick by tick. */
@@ -34,16 +34,17 @@ const POINT_ANSWERS = 20;
  */
 export function rollUp(
   minute: number,
-  seconds: readonly SecondText[],
+  seconds: readonly (SecondLines | null)[],
   watched: WatchedMinute,
 ): HistoryRow | null {
   const all = emptyDelta();
   const points: KneePoint[] = [];
   for (let from = 0; from < seconds.length; from += POINT_S) {
     const part = emptyDelta();
-    for (const fields of seconds.slice(from, from + POINT_S)) {
-      addSecond(part, undefined, fields);
-      addSecond(all, undefined, fields);
+    for (const lines of seconds.slice(from, from + POINT_S)) {
+      if (lines === null) continue;
+      addSecond(part, undefined, lines);
+      addSecond(all, undefined, lines);
     }
     const point = pointOf(part);
     if (point !== null) points.push(point);

@@ -22,16 +22,23 @@ interface Waiting {
   no(error: Error): void;
 }
 
-/**
- * For a script whose ARGV are the marks of its KEYS, and that answers the time, then `each` values of every key.
- * `most` keys go in one call: it must not hold up everyone else for a millisecond. The keys of one question are of one
- * limiter.
- */
-export function readMarked(
-  script: Script<string[], ScriptArg[]>,
-  each: number,
-  most: number,
-): (redis: RedisClient, wishes: readonly MarkedKey[]) => Promise<Found> {
+export interface MarkedScript {
+  /** Its ARGV are the marks of its KEYS; it answers the time, then `each` values of every key. */
+  script: Script<string[], ScriptArg[]>;
+  each: number;
+  /** Keys of one call: it must not hold up everyone else for a millisecond. */
+  most: number;
+  /** The values come as buffers. */
+  packed?: boolean;
+}
+
+/** The keys of one question are of one limiter. */
+export function readMarked({
+  script,
+  each,
+  most,
+  packed = false,
+}: MarkedScript): (redis: RedisClient, wishes: readonly MarkedKey[]) => Promise<Found> {
   /** What is asked of a connection in one turn of the event loop. */
   const asked = new WeakMap<RedisClient, Waiting[]>();
 
@@ -57,18 +64,16 @@ export function readMarked(
   async function send(redis: RedisClient, part: readonly Waiting[]): Promise<void> {
     try {
       const wishes = part.flatMap((waiting) => waiting.wishes);
-      const [nowUs, ...replies] = await runScript<string[], ScriptArg[], [string, ...unknown[]]>(
-        redis,
-        {
-          script,
-          keys: wishes.map(({ key }) => key),
-          args: wishes.map(({ mark }) => mark),
-        },
-      );
+      const [nowUs, ...replies] = await runScript<string[], ScriptArg[], unknown[]>(redis, {
+        script,
+        keys: wishes.map(({ key }) => key),
+        args: wishes.map(({ mark }) => mark),
+        packed,
+      });
       let at = 0;
       for (const { wishes, ok } of part) {
         const to = at + each * wishes.length;
-        ok({ replies: replies.slice(at, to), nowUs: Number(nowUs) });
+        ok({ replies: replies.slice(at, to), nowUs: Number(String(nowUs)) });
         at = to;
       }
     } catch (error) {

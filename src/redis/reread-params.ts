@@ -17,7 +17,7 @@ export interface ParamsNow {
 /** Limiters of one call: fields are many, and Redis looks at all. */
 const MOST_KEYS = 16;
 
-const read = readMarked(rereadScript, 3, MOST_KEYS);
+const read = readMarked({ script: rereadScript, each: 3, most: MOST_KEYS });
 
 export function createParamsReader(
   redis: RedisClient,

@@ -13,7 +13,7 @@ export interface ScriptCall<
   script: Script<Keys, Args>;
   keys: Keys;
   args: Args;
-  /** The reply holds bytes: its strings come as buffers. Only for clients that take commands of ours. */
+  /** The reply holds bytes: its strings come as buffers. */
   packed?: boolean;
 }
 
@@ -126,7 +126,8 @@ function load(redis: RedisClient, call: ScriptCall, loads: Loads): Promise<unkno
 function byHash(redis: RedisClient, call: ScriptCall): Promise<unknown> {
   const command = scriptCommand(redis, call);
   if (command !== null) return redis.sendCommand(command) as Promise<unknown>;
-  const { script, keys, args } = call;
+  const { script, keys, args, packed } = call;
+  if (packed) return redis.callBuffer('evalsha', script.sha, keys.length, ...keys, ...args);
   return redis.evalsha(script.sha, keys.length, ...keys, ...args);
 }
 

@@ -1,4 +1,4 @@
-/** Reads telemetry seconds as text, only those that grew. Stage: sense. */
+/** Reads telemetry seconds as bytes, only those that grew. Stage: sense. */
 import { type MarkedKey, readMarked } from './read-marked.js';
 import type { RedisClient } from './run-script.js';
 import { secondsScript } from './scripts.gen.js';
@@ -10,28 +10,31 @@ const NEWLINE = 10;
  * What tells whether a second has grown since: each flush adds its count of flushes last. The rest is for a second that
  * was lost and began anew.
  */
-export function markOf(text: string): string {
-  const flushes = countOf(text, FIELD.flushes);
+export function markOf(lines: Buffer): string {
+  const flushes = countOf(lines, FLUSHES);
   if (flushes === '') return '';
-  let lines = 1;
+  let ends = 1;
   // Without a branch, which could not be foretold: lines are of any length.
-  for (let at = 0; at < text.length; at++) lines += Number(text.charCodeAt(at) === NEWLINE);
-  return `${flushes} ${lines >> 1} ${countOf(text, FIELD.offered)}`;
+  for (let at = 0; at < lines.length; at++) ends += Number(lines[at] === NEWLINE);
+  return `${flushes} ${ends >> 1} ${countOf(lines, OFFERED)}`;
 }
 
+const FLUSHES = Buffer.from(`\n${FIELD.flushes}\n`);
+const OFFERED = Buffer.from(`\n${FIELD.offered}\n`);
+
 /** Names and counts are told apart by their first character: no count is a name. */
-function countOf(text: string, field: string): string {
-  const start = `${field}\n`;
-  const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1;
-  if (at === 0 && !text.startsWith(start)) return '';
-  const from = at + start.length;
-  const end = text.indexOf('\n', from);
-  return text.slice(from, end === -1 ? text.length : end);
+function countOf(lines: Buffer, field: Buffer): string {
+  const first = field.compare(lines, 0, field.length - 1, 1) === 0;
+  const at = first ? -1 : lines.indexOf(field);
+  if (at === -1 && !first) return '';
+  const from = at + field.length;
+  const end = lines.indexOf(NEWLINE, from);
+  return lines.toString('latin1', from, end === -1 ? lines.length : end);
 }
 
 export interface Seconds {
   /** In the order asked for: fields and counts, a line each; empty: not there; null: nothing was added. */
-  texts: (string | null)[];
+  lines: (Buffer | null)[];
   /** Read after them: nothing in them is newer. */
   nowUs: number;
 }
@@ -39,7 +42,7 @@ export interface Seconds {
 /** Keys of one call: it holds up everyone else for well under a millisecond. */
 const MOST_KEYS = 96;
 
-const read = readMarked(secondsScript, 1, MOST_KEYS);
+const read = readMarked({ script: secondsScript, each: 1, most: MOST_KEYS, packed: true });
 
 /** All keys are of one limiter. */
 export async function readSeconds(
@@ -47,5 +50,5 @@ export async function readSeconds(
   wishes: readonly MarkedKey[],
 ): Promise<Seconds> {
   const { replies, nowUs } = await read(redis, wishes);
-  return { texts: replies as (string | null)[], nowUs };
+  return { lines: replies as (Buffer | null)[], nowUs };
 }

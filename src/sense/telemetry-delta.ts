@@ -1,11 +1,11 @@
 /** Fields of telemetry seconds, as counts since the last look, → one telemetry reading. Pure. Stage: sense. */
 import { binValue } from '../histogram.js';
 import { byName, type Delta } from './delta.js';
-import { binIn, gainsOf, type SecondText } from './second-lines.js';
+import { binIn, gainsOf, nameIn, type SecondLines } from './second-lines.js';
 import { SKEW_HOLD_MS } from './skew.js';
 
 /** Adds what a second gained since `before`. */
-export function addSecond(delta: Delta, before: SecondText | undefined, now: SecondText): void {
+export function addSecond(delta: Delta, before: SecondLines | undefined, now: SecondLines): void {
   const { size, from, to, by, broken } = gainsOf(before, now);
   delta.broken ??= broken;
   delta.grown += size;
@@ -13,7 +13,7 @@ export function addSecond(delta: Delta, before: SecondText | undefined, now: Sec
     const start = from[i]!;
     const end = to[i]!;
     const count = by[i]!;
-    if (!addBin(delta, now, start, end, count)) addNamed(delta, now.slice(start, end), count);
+    if (!addBin(delta, now, start, end, count)) addNamed(delta, nameIn(now, start, end), count);
   }
 }
 
@@ -25,19 +25,25 @@ const E = 101;
 const COLON = 58;
 
 /** Most fields are bins: they are counted without a text of their own. */
-function addBin(delta: Delta, text: string, from: number, to: number, count: number): boolean {
-  const kind = text.charCodeAt(from);
-  const failed = kind === L && text.charCodeAt(from + 1) === F;
+function addBin(
+  delta: Delta,
+  lines: SecondLines,
+  from: number,
+  to: number,
+  count: number,
+): boolean {
+  const kind = lines[from];
+  const failed = kind === L && lines[from + 1] === F;
   const colon = failed ? from + 2 : from + 1;
-  if (text.charCodeAt(colon) !== COLON) return false;
+  if (lines[colon] !== COLON) return false;
   const bins = binsOf(delta, kind, failed);
   if (bins === null) return false;
-  const bin = binIn(text, colon + 1, to);
+  const bin = binIn(lines, colon + 1, to);
   if (!Number.isNaN(bin)) bins.push(bin, count);
   return true;
 }
 
-function binsOf({ counts }: Delta, kind: number, failed: boolean): number[] | null {
+function binsOf({ counts }: Delta, kind: number | undefined, failed: boolean): number[] | null {
   if (kind === L) return failed ? counts.failedLatency : counts.latency;
   return kind === W ? counts.dbWait : kind === E ? counts.loopDelay : null;
 }

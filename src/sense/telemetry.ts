@@ -9,7 +9,7 @@ import { DeadlineError, within } from './deadline.js';
 import { type Delta, emptyDelta } from './delta.js';
 import { createInterval } from './interval.js';
 import type { Missing, TelemetryReading } from './readings.js';
-import type { SecondText } from './second-lines.js';
+import type { SecondLines } from './second-lines.js';
 import { addSecond } from './telemetry-delta.js';
 
 export interface TelemetryLook {
@@ -43,7 +43,7 @@ interface Look {
 }
 
 interface Second {
-  text: SecondText;
+  lines: SecondLines;
   /** While it stands, no flush was added and nothing began anew. */
   mark: string;
 }
@@ -75,13 +75,13 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       const before = last?.seconds.get(second);
       return { second, before, key: keys.telemetry(second), mark: before?.mark ?? '' };
     });
-    const { texts, nowUs } = await readSeconds(redis, wanted);
+    const { lines, nowUs } = await readSeconds(redis, wanted);
     const seconds = new Map<number, Second>();
     for (const [i, { second, before }] of wanted.entries()) {
-      const text = texts[i];
-      if (text === null || text === undefined) {
+      const found = lines[i];
+      if (found === null || found === undefined) {
         if (before !== undefined) seconds.set(second, before);
-      } else if (text !== '') seconds.set(second, { text, mark: markOf(text) });
+      } else if (found.length > 0) seconds.set(second, { lines: found, mark: markOf(found) });
     }
     return { nowMs: nowUs / 1000, monotonicMs, seconds };
   }
@@ -105,7 +105,7 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
     const delta = emptyDelta();
     for (const [second, found] of seen.seconds) {
       const before = last.seconds.get(second);
-      if (found !== before) addSecond(delta, before?.text, found.text);
+      if (found !== before) addSecond(delta, before?.lines, found.lines);
     }
     if (delta.flushes === 0) {
       // Counts without their flush are the first half of one: they wait for the next look.

@@ -32,7 +32,8 @@ export function createStatusReader(
 ): StatusReader {
   const keys = limiterKeys(address);
   const readParams = createParamsReader(redis, address);
-  const seconds = new Map<number, string>();
+  const seconds = new Map<number, Buffer>();
+  const unread = Buffer.alloc(0);
   let policy: { hash: string; policy: Policy | null } | null = null;
   let head: { at: string; id: string; newest: StoredEntry | null } | null = null;
 
@@ -40,14 +41,14 @@ export function createStatusReader(
     const last = Math.floor(nowUs / 1_000_000) - 1;
     const wanted = Array.from({ length: TRAFFIC_SECONDS }, (_, i) => last - i);
     for (const second of seconds.keys()) if (!wanted.includes(second)) seconds.delete(second);
-    const { texts } = await readSeconds(
+    const { lines } = await readSeconds(
       redis,
       wanted.map((second) => ({
         key: keys.telemetry(second),
-        mark: markOf(seconds.get(second) ?? ''),
+        mark: markOf(seconds.get(second) ?? unread),
       })),
     );
-    for (const [i, text] of texts.entries()) if (text !== null) seconds.set(wanted[i]!, text);
+    for (const [i, found] of lines.entries()) if (found !== null) seconds.set(wanted[i]!, found);
     const hashes = [...seconds.values()].map(fieldsOf);
     return { ...sumSeconds(hashes, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) };
   }
@@ -109,9 +110,9 @@ export function createStatusReader(
 }
 
 /** Fields and counts, a line each. */
-function fieldsOf(text: string): Record<string, string> {
+function fieldsOf(second: Buffer): Record<string, string> {
   const fields: Record<string, string> = {};
-  const lines = text.split('\n');
+  const lines = second.toString().split('\n');
   for (let i = 0; i + 1 < lines.length; i += 2) fields[lines[i]!] = lines[i + 1]!;
   return fields;
 }

@@ -17,6 +17,10 @@ beforeEach(() => redis.flushall());
 
 const keyOf = (i: number, second = 7) => limiterKeys({ name: `l${i}` }).telemetry(second);
 const wish = (key: string, mark = '') => ({ key, mark });
+const read = async (...wishes: { key: string; mark: string }[]) => {
+  const { lines, nowUs } = await readSeconds(redis, wishes);
+  return { texts: lines.map((found) => found?.toString() ?? null), nowUs };
+};
 
 async function calls(command: string): Promise<number> {
   const stats = await redis.info('commandstats');
@@ -39,29 +43,29 @@ test('a report is added in one call, and lives for two minutes', async () => {
 
 test('only what was added is told: nothing of a second that stands, all of one that began anew', async () => {
   await sendReport(redis, keyOf(1), 'off\n3\nn\n1\n');
-  const first = await readSeconds(redis, [wish(keyOf(1)), wish(keyOf(2))]);
+  const first = await read(wish(keyOf(1)), wish(keyOf(2)));
   // One that is not there, and was not known either, says nothing.
   expect(first.texts).toEqual(['off\n3\nn\n1', null]);
-  const mark = markOf(first.texts[0]!);
-  expect((await readSeconds(redis, [wish(keyOf(1), mark)])).texts).toEqual([null]);
+  const mark = markOf(Buffer.from(first.texts[0]!));
+  expect((await read(wish(keyOf(1), mark))).texts).toEqual([null]);
   // Counts without their flush are the first half of one that is sent field by field.
   await redis.hincrby(keyOf(1), 'ok', 1);
   await redis.hincrby(keyOf(1), 'n', 1);
-  const [grown] = (await readSeconds(redis, [wish(keyOf(1), mark)])).texts;
+  const [grown] = (await read(wish(keyOf(1), mark))).texts;
   expect(grown).toContain('ok\n1');
   await redis.del(keyOf(1));
-  expect((await readSeconds(redis, [wish(keyOf(1), mark)])).texts).toEqual(['']);
+  expect((await read(wish(keyOf(1), mark))).texts).toEqual(['']);
   // As many flushes as before, and other counts: the mark tells them apart.
   await sendReport(redis, keyOf(1), 'off\n9\nn\n1\n');
-  expect((await readSeconds(redis, [wish(keyOf(1), mark)])).texts).toEqual(['off\n9\nn\n1']);
+  expect((await read(wish(keyOf(1), mark))).texts).toEqual(['off\n9\nn\n1']);
 });
 
 test('what a hundred limiters read in one turn is a few calls; a key of another type fails its own alone', async () => {
   for (let i = 0; i < 100; i++) await sendReport(redis, keyOf(i), `off\n${i}\nn\n1\n`);
-  await readSeconds(redis, [wish(keyOf(0))]);
+  await read(wish(keyOf(0)));
   const before = await calls('evalsha');
   const all = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => readSeconds(redis, [wish(keyOf(i)), wish(keyOf(i, 8))])),
+    Array.from({ length: 100 }, (_, i) => read(wish(keyOf(i)), wish(keyOf(i, 8)))),
   );
   expect(all.map(({ texts }) => texts)).toEqual(
     Array.from({ length: 100 }, (_, i) => [`off\n${i}\nn\n1`, null]),
@@ -71,7 +75,7 @@ test('what a hundred limiters read in one turn is a few calls; a key of another 
   expect(Math.abs(all[99]!.nowUs / 1e6 - Number(seconds))).toBeLessThan(60);
 
   await redis.set(keyOf(3), 'not a hash');
-  const some = await Promise.allSettled([2, 3, 4].map((i) => readSeconds(redis, [wish(keyOf(i))])));
+  const some = await Promise.allSettled([2, 3, 4].map((i) => read(wish(keyOf(i)))));
   expect(some.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
 

@@ -44,9 +44,11 @@ const second = fc
     { maxLength: 25 },
   )
   .map((pairs) =>
-    Object.entries(Object.fromEntries(pairs) as Record<string, string>)
-      .flat()
-      .join('\n'),
+    Buffer.from(
+      Object.entries(Object.fromEntries(pairs) as Record<string, string>)
+        .flat()
+        .join('\n'),
+    ),
   );
 
 test('what is written is read back, whatever the seconds held', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { binIn, gainsOf } from '../../src/sense/second-lines.js';
+import { binIn, gainsOf, nameIn } from '../../src/sense/second-lines.js';
 
 type Fields = Record<string, number>;
 
@@ -9,15 +9,17 @@ const fields = fc.dictionary(fc.constantFrom(...names), fc.integer({ min: 0, max
   noNullPrototype: true,
 });
 
-const textOf = (order: readonly string[], of: Fields) =>
-  order
-    .filter((name) => name in of)
-    .map((name) => `${name}\n${of[name]}`)
-    .join('\n');
+const linesOf = (order: readonly string[], of: Fields) =>
+  Buffer.from(
+    order
+      .filter((name) => name in of)
+      .map((name) => `${name}\n${of[name]}`)
+      .join('\n'),
+  );
 
-function told(before: string | undefined, now: string): Fields {
+function told(before: Buffer | undefined, now: Buffer): Fields {
   const { size, from, to, by } = gainsOf(before, now);
-  const found = Array.from({ length: size }, (_, i) => [now.slice(from[i], to[i]), by[i]!]);
+  const found = Array.from({ length: size }, (_, i) => [nameIn(now, from[i]!, to[i]!), by[i]!]);
   return Object.fromEntries(found) as Fields;
 }
 
@@ -41,8 +43,8 @@ test('what a second gained is the difference, in whatever order Redis tells it, 
       (before, more, one, other, grows, sameOrder) => {
         const now = grows ? { ...before } : more;
         if (grows) for (const name in more) now[name] = (before[name] ?? 0) + more[name]!;
-        const first = textOf(one, before);
-        const second = textOf(sameOrder ? one : other, now);
+        const first = linesOf(one, before);
+        const second = linesOf(sameOrder ? one : other, now);
         expect(told(first, second)).toEqual(model(before, now));
         expect(told(undefined, second)).toEqual(model({}, now));
         expect(told(second, second)).toEqual({});
@@ -54,21 +56,16 @@ test('what a second gained is the difference, in whatever order Redis tells it, 
 
 test('a count that is none is named, and the rest is still told', () => {
   for (const bad of ['', '-1', 'NaN', '1e9', '1.5', '99999999999999999']) {
-    const now = `off\n5\nok\n${bad}\nn\n1`;
+    const now = Buffer.from(`off\n5\nok\n${bad}\nn\n1`);
     expect(gainsOf(undefined, now).broken).toBe('ok');
     expect(told(undefined, now)).toEqual({ off: 5, n: 1 });
   }
-  expect(gainsOf(undefined, 'off\n5').broken).toBeUndefined();
-  expect(gainsOf(undefined, 'off').broken).toBe('off');
+  expect(gainsOf(undefined, Buffer.from('off\n5')).broken).toBeUndefined();
+  expect(gainsOf(undefined, Buffer.from('off')).broken).toBe('off');
 });
 
 test('bins are numbers, also below zero', () => {
-  expect(['212', '-17', '0', '', '-', '1a'].map((text) => binIn(text, 0, text.length))).toEqual([
-    212,
-    -17,
-    0,
-    Number.NaN,
-    Number.NaN,
-    Number.NaN,
-  ]);
+  expect(
+    ['212', '-17', '0', '', '-', '1a'].map((text) => binIn(Buffer.from(text), 0, text.length)),
+  ).toEqual([212, -17, 0, Number.NaN, Number.NaN, Number.NaN]);
 });

@@ -62,7 +62,8 @@ const tick = (nowMs: number, more: Partial<HistoryTick> = {}): HistoryTick => ({
 });
 
 /** As Redis tells them. */
-const fieldsOf = (fields: Record<string, string>) => Object.entries(fields).flat().join('\n');
+const linesOf = (fields: Record<string, string>) =>
+  Buffer.from(Object.entries(fields).flat().join('\n'));
 
 function history() {
   let ticks = 0;
@@ -78,7 +79,7 @@ function history() {
 }
 
 test('counts add up, gauges and processes are averaged over the whole minute, quantiles are of all answers', () => {
-  const row = rollUp(MINUTE, seconds(60).map(fieldsOf), UNWATCHED)!;
+  const row = rollUp(MINUTE, seconds(60).map(linesOf), UNWATCHED)!;
   expect(row).toMatchObject({
     ...{ minute: MINUTE, offered: 3600, admitted: 3120, denied: { rate: 480 } },
     ...{ ok: 3000, failed: 60, cancelled: 60, inFlight: 6, poolWaiting: 3 },
@@ -94,15 +95,15 @@ test('counts add up, gauges and processes are averaged over the whole minute, qu
     expect(x).toBe(51);
     expect(n).toBeCloseTo((x * w) / 1000, 9);
   }
-  const half = rollUp(MINUTE, seconds(30).map(fieldsOf), UNWATCHED)!;
+  const half = rollUp(MINUTE, seconds(30).map(linesOf), UNWATCHED)!;
   expect(half).toMatchObject({ ok: 1500, inFlight: 3, processes: 1 });
 });
 
 test('an idle minute, and one whose counts are no counts, give no row', () => {
-  expect(rollUp(MINUTE, seconds(0).map(fieldsOf), UNWATCHED)).toBeNull();
+  expect(rollUp(MINUTE, seconds(0).map(linesOf), UNWATCHED)).toBeNull();
   const idle = { [FIELD.flushes]: '1', [FIELD.process('a')]: '1' };
-  expect(rollUp(MINUTE, [fieldsOf(idle)], UNWATCHED)).toBeNull();
-  expect(rollUp(MINUTE, [fieldsOf({ ...second(), [FIELD.ok]: 'NaN' })], UNWATCHED)).toBeNull();
+  expect(rollUp(MINUTE, [linesOf(idle)], UNWATCHED)).toBeNull();
+  expect(rollUp(MINUTE, [linesOf({ ...second(), [FIELD.ok]: 'NaN' })], UNWATCHED)).toBeNull();
 });
 
 test('a row is written after its minute, with what the leader saw of it', async () => {
