@@ -59,10 +59,12 @@ async function second() {
   };
 }
 
+const byName = new Map(all.map((one) => [one.name, one]));
 const loop = createLoop({
   tickMs: TICK_MS,
   clock: systemClock,
-  tasks: () => all,
+  tasks: () => byName,
+  run: (_name, one) => one.run(),
   onError: (_name, error) => {
     throw error;
   },

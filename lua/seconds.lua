@@ -3,7 +3,7 @@
 --   second...  telemetry hashes, of any limiters on this slot
 -- ARGV:
 --   mark...    of each, as last read: flushes, number of fields, offered; empty: not read yet
--- RETURNS: [nowUs, then of each: nil when nothing was added, else fields and counts, a line each; empty: not there]
+-- RETURNS: [nowUs, then of each: nil when nothing was added, else its mark, its fields and counts, a line each; empty: not there]
 -- TIME: once, after the reads
 -- COMPLEXITY: O(fields of what is returned)
 local out = {}
@@ -18,7 +18,7 @@ for i = 1, #KEYS do
   elseif mark == '' then
     out[i + 1] = ''
   else
-    out[i + 1] = table.concat(redis.call('HGETALL', KEYS[i]), '\n')
+    out[i + 1] = mark .. '\n' .. table.concat(redis.call('HGETALL', KEYS[i]), '\n')
   end
 end
 local time = redis.call('TIME')

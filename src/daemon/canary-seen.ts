@@ -55,9 +55,11 @@ export function createSeenSoFar(
       const wishes = Array.from({ length: end - first }, (_, i) => {
         return { key: keys.telemetry(first + i), mark: '' };
       });
-      const { lines } = await readSeconds(redis, wishes);
+      const { seconds } = await readSeconds(redis, wishes);
       const delta = emptyDelta();
-      for (const second of lines) if (second !== null) addSecond(delta, undefined, second);
+      for (const second of seconds) {
+        if (second !== null) addSecond(delta, undefined, second.lines);
+      }
       next = end;
       const { counts } = delta;
       sums.offered += counts.offered;

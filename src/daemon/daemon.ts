@@ -106,14 +106,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const loop = createLoop({
     tickMs,
     clock,
-    tasks: () =>
-      [...limiters].map(([name, limiter]) => ({
-        name,
-        run: async () => {
-          await limiter.tick();
-          failures.worked(name);
-        },
-      })),
+    tasks: () => limiters,
+    run: async (name, limiter) => {
+      await limiter.tick();
+      failures.worked(name);
+    },
     onError: failures.failed,
     onOverrun: (limiter) => metrics.overruns.inc({ limiter }),
   });

@@ -54,8 +54,12 @@ export function createHistory(deps: {
       key: keys.telemetry(first + i),
       mark: '',
     }));
-    const { lines } = await readSeconds(redis, wishes);
-    const row = rollUp(minute, lines, minutes.get(minute) ?? UNWATCHED);
+    const { seconds } = await readSeconds(redis, wishes);
+    const row = rollUp(
+      minute,
+      seconds.map((second) => second?.lines ?? null),
+      minutes.get(minute) ?? UNWATCHED,
+    );
     if (row !== null) await writeHistoryRow(redis, keys, row);
     if (minute - trimmed >= TRIM_EVERY_MINUTES) {
       await trimHistory(redis, keys, minute * HISTORY_MINUTE_MS);

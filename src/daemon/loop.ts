@@ -2,12 +2,6 @@
 import type { Clock } from '../clock.js';
 import { phaseOf } from './rendezvous.js';
 
-export interface LoopTask {
-  name: string;
-  /** One turn; a rejection is contained and reported. */
-  run(): Promise<void>;
-}
-
 export interface Loop {
   /** Starts the turns of the first slice now, those of the others in their slices, and so each period. */
   start(): void;
@@ -27,39 +21,55 @@ const TASKS_A_SLICE = 10;
  * overlap, and a task that hangs delays neither the others nor the loop. Each task has a slice of the period by its
  * name, so that a thousand limiters neither ask Redis nor move all at once.
  */
-export function createLoop(options: {
+export function createLoop<Task>(options: {
   tickMs: number;
   clock: Clock;
-  tasks: () => Iterable<LoopTask>;
+  /** By name; looked at in each slice. */
+  tasks: () => ReadonlyMap<string, Task>;
+  /** One turn; a rejection is contained and reported. */
+  run: (name: string, task: Task) => Promise<void>;
   onError: (task: string, error: unknown) => void;
   onOverrun: (task: string) => void;
 }): Loop {
   const { tickMs, clock, tasks, onError, onOverrun } = options;
   const slices = Math.min(MOST_SLICES, Math.max(1, Math.floor(tickMs / SLICE_MS)));
   const running = new Map<string, Promise<void>>();
+  /** Where in the period each task has its turn, as asked for so far. */
+  const phases = new Map<string, number>();
   let timer: NodeJS.Timeout | null = null;
   let stopped = false;
   let planned = 0;
   let slice = 0;
   let lastMs = clock.monotonicMs();
 
-  function run(task: LoopTask): void {
-    if (running.has(task.name)) {
-      onOverrun(task.name);
+  function run(name: string, task: Task): void {
+    if (running.has(name)) {
+      onOverrun(name);
       return;
     }
-    const turn = task
-      .run()
-      .catch((error) => onError(task.name, error))
-      .finally(() => running.delete(task.name));
-    running.set(task.name, turn);
+    const turn = options
+      .run(name, task)
+      .catch((error) => onError(name, error))
+      .finally(() => running.delete(name));
+    running.set(name, turn);
+  }
+
+  function phase(name: string): number {
+    let known = phases.get(name);
+    if (known === undefined) {
+      known = phaseOf(name);
+      phases.set(name, known);
+    }
+    return known;
   }
 
   function turn() {
     lastMs = clock.monotonicMs();
-    const all = [...tasks()];
-    const used = Math.min(slices, Math.ceil(all.length / TASKS_A_SLICE));
-    for (const task of all) if (Math.floor(phaseOf(task.name) * used) === slice) run(task);
+    const all = tasks();
+    // Names that are gone must not add up.
+    if (phases.size > 2 * all.size) phases.clear();
+    const used = Math.min(slices, Math.ceil(all.size / TASKS_A_SLICE));
+    for (const [name, task] of all) if (Math.floor(phase(name) * used) === slice) run(name, task);
     slice = (slice + 1) % slices;
     const sliceMs = tickMs / slices;
     planned += sliceMs;

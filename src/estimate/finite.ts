@@ -55,7 +55,20 @@ export function soundOrNull(value: number): number | null {
   return sound(value) && value >= 0 ? value : null;
 }
 
-/** Six significant digits: enough for any decision, and a sample that stays small in the audit log. */
+const DIGITS = 6;
+/** 10ⁿ as doubles hold it exactly. */
+const POWERS = Array.from({ length: 23 }, (_each, n) => Number(`1e${n}`));
+
+/**
+ * Six significant digits: enough for any decision, and a sample that stays small in the audit log. A whole number over
+ * an exact power of ten is the double that its digits say; what lies far from 1 goes by its text.
+ */
 export function round6(value: number): number {
-  return value === 0 ? 0 : Number(value.toPrecision(6));
+  const size = Math.abs(value);
+  if (!(size >= 1e-9 && size < 1e15)) return value === 0 ? 0 : Number(value.toPrecision(DIGITS));
+  let exponent = Math.floor(Math.log10(size));
+  if (size >= 10 ** (exponent + 1)) exponent += 1;
+  const shift = DIGITS - 1 - exponent;
+  if (shift < 0) return Math.round(value / POWERS[-shift]!) * POWERS[-shift]!;
+  return Math.round(value * POWERS[shift]!) / POWERS[shift]!;
 }

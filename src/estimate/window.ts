@@ -173,8 +173,9 @@ export function lowest(frames: readonly Frame[], spanMs: number): Pooled {
   if (newest === undefined) return { value: null, count: 0 };
   let value = newest.value;
   let count = 0;
-  for (const frame of frames) {
-    if (newest.atMs - frame.atMs >= spanMs) continue;
+  for (let i = frames.length - 1; i >= 0; i--) {
+    const frame = frames[i]!;
+    if (newest.atMs - frame.atMs >= spanMs) break;
     if (frame.value < value) value = frame.value;
     count += 1;
   }

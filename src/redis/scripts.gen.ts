@@ -5487,11 +5487,11 @@ export type SecondsKeys = [...second: string[]];
 export type SecondsArgs = [...mark: ScriptArg[]];
 /**
  * telemetry seconds as text, of those to which flushes were added since they were last read.
- * Returns [nowUs, then of each: nil when nothing was added, else fields and counts, a line each; empty: not there]. O(fields of what is returned).
+ * Returns [nowUs, then of each: nil when nothing was added, else its mark, its fields and counts, a line each; empty: not there]. O(fields of what is returned).
  */
 export const secondsScript: Script<SecondsKeys, SecondsArgs> = {
   name: 'seconds',
-  sha: '38e67508689eacaf28ea5ef1bb636f112d291698',
+  sha: '818e8c000383cd14558227fdbfff1d253bf07a66',
   lua: "-- flyball seconds\n\
 local out = {}\n\
 for i = 1, #KEYS do\n\
@@ -5505,7 +5505,8 @@ for i = 1, #KEYS do\n\
   elseif mark == '' then\n\
     out[i + 1] = ''\n\
   else\n\
-    out[i + 1] = table.concat(redis.call('HGETALL', KEYS[i]), '\\n\
+    out[i + 1] = mark .. '\\n\
+' .. table.concat(redis.call('HGETALL', KEYS[i]), '\\n\
 ')\n\
   end\n\
 end\n\

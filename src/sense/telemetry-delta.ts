@@ -1,5 +1,6 @@
 /** Fields of telemetry seconds, as counts since the last look, → one telemetry reading. Pure. Stage: sense. */
 import { binValue } from '../histogram.js';
+import { FIELD } from '../redis/telemetry-fields.js';
 import { byName, type Delta } from './delta.js';
 import { binIn, gainsOf, nameIn, type SecondLines } from './second-lines.js';
 import { SKEW_HOLD_MS } from './skew.js';
@@ -13,7 +14,7 @@ export function addSecond(delta: Delta, before: SecondLines | undefined, now: Se
     const start = from[i]!;
     const end = to[i]!;
     const count = by[i]!;
-    if (!addBin(delta, now, start, end, count)) addNamed(delta, nameIn(now, start, end), count);
+    if (!addBin(delta, now, start, end, count)) addNamed(delta, now, start, end, count);
   }
 }
 
@@ -23,6 +24,8 @@ const F = 102;
 const W = 119;
 const E = 101;
 const COLON = 58;
+/** Bytes that a whole number holds. */
+const MOST_BYTES = 4;
 
 /** Most fields are bins: they are counted without a text of their own. */
 function addBin(
@@ -48,8 +51,29 @@ function binsOf({ counts }: Delta, kind: number | undefined, failed: boolean): n
   return kind === W ? counts.dbWait : kind === E ? counts.loopDelay : null;
 }
 
-/** `uc:pay:E1` is kind, name and code; most are a kind alone. */
-function addNamed(delta: Delta, field: string, count: number): void {
+/** Fields without a name are known by their few bytes, read as a number. */
+const PLAIN = new Map(
+  Object.values(FIELD)
+    .filter((field) => typeof field === 'string' && field.length <= MOST_BYTES)
+    .map((field) => [codeOf(Buffer.from(field as string), 0, field.length), field as string]),
+);
+
+function codeOf(lines: SecondLines, from: number, to: number): number {
+  let code = 0;
+  for (let at = from; at < to; at++) code = (code << 8) | lines[at]!;
+  return code;
+}
+
+/** `uc:pay:E1` is kind, name and code. */
+function addNamed(delta: Delta, lines: SecondLines, from: number, to: number, count: number): void {
+  if (to - from <= MOST_BYTES) {
+    const plain = PLAIN.get(codeOf(lines, from, to));
+    if (plain !== undefined) {
+      addField(delta, plain, '', '', count);
+      return;
+    }
+  }
+  const field = nameIn(lines, from, to);
   const parts = field.includes(':') ? field.split(':') : [field];
   addField(delta, parts[0]!, parts[1] ?? '', parts[2] ?? '', count);
 }

@@ -4,12 +4,11 @@ import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { readHashes } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/scripts.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
-import { markOf, readSeconds } from '../redis/telemetry-seconds.js';
+import { readSeconds, type Second } from '../redis/telemetry-seconds.js';
 import { DeadlineError, within } from './deadline.js';
 import { type Delta, emptyDelta } from './delta.js';
 import { createInterval } from './interval.js';
 import type { Missing, TelemetryReading } from './readings.js';
-import type { SecondLines } from './second-lines.js';
 import { addSecond } from './telemetry-delta.js';
 
 export interface TelemetryLook {
@@ -42,12 +41,6 @@ interface Look {
   seconds: Map<number, Second>;
 }
 
-interface Second {
-  lines: SecondLines;
-  /** While it stands, no flush was added and nothing began anew. */
-  mark: string;
-}
-
 /**
  * Each look takes the difference of the last few seconds to what it saw of them before, so a flush that comes late, or
  * twice in a second, is counted once. A second is read again only when a flush was added to it. The first look only
@@ -75,13 +68,11 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       const before = last?.seconds.get(second);
       return { second, before, key: keys.telemetry(second), mark: before?.mark ?? '' };
     });
-    const { lines, nowUs } = await readSeconds(redis, wanted);
+    const { seconds: found, nowUs } = await readSeconds(redis, wanted);
     const seconds = new Map<number, Second>();
     for (const [i, { second, before }] of wanted.entries()) {
-      const found = lines[i];
-      if (found === null || found === undefined) {
-        if (before !== undefined) seconds.set(second, before);
-      } else if (found.length > 0) seconds.set(second, { lines: found, mark: markOf(found) });
+      const now = found[i] ?? before;
+      if (now !== undefined && now.mark !== '') seconds.set(second, now);
     }
     return { nowMs: nowUs / 1000, monotonicMs, seconds };
   }

@@ -6,7 +6,7 @@ import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { createParamsReader } from '../redis/reread-params.js';
 import type { RedisClient } from '../redis/run-script.js';
-import { markOf, readSeconds } from '../redis/telemetry-seconds.js';
+import { readSeconds, type Second } from '../redis/telemetry-seconds.js';
 import {
   leaseOwner,
   parseStatus,
@@ -32,8 +32,7 @@ export function createStatusReader(
 ): StatusReader {
   const keys = limiterKeys(address);
   const readParams = createParamsReader(redis, address);
-  const seconds = new Map<number, Buffer>();
-  const unread = Buffer.alloc(0);
+  const seconds = new Map<number, Second>();
   let policy: { hash: string; policy: Policy | null } | null = null;
   let head: { at: string; id: string; newest: StoredEntry | null } | null = null;
 
@@ -41,14 +40,14 @@ export function createStatusReader(
     const last = Math.floor(nowUs / 1_000_000) - 1;
     const wanted = Array.from({ length: TRAFFIC_SECONDS }, (_, i) => last - i);
     for (const second of seconds.keys()) if (!wanted.includes(second)) seconds.delete(second);
-    const { lines } = await readSeconds(
+    const { seconds: found } = await readSeconds(
       redis,
       wanted.map((second) => ({
         key: keys.telemetry(second),
-        mark: markOf(seconds.get(second) ?? unread),
+        mark: seconds.get(second)?.mark ?? '',
       })),
     );
-    for (const [i, found] of lines.entries()) if (found !== null) seconds.set(wanted[i]!, found);
+    for (const [i, second] of found.entries()) if (second !== null) seconds.set(wanted[i]!, second);
     const hashes = [...seconds.values()].map(fieldsOf);
     return { ...sumSeconds(hashes, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) };
   }
@@ -110,9 +109,9 @@ export function createStatusReader(
 }
 
 /** Fields and counts, a line each. */
-function fieldsOf(second: Buffer): Record<string, string> {
+function fieldsOf({ lines }: Second): Record<string, string> {
   const fields: Record<string, string> = {};
-  const lines = second.toString().split('\n');
-  for (let i = 0; i + 1 < lines.length; i += 2) fields[lines[i]!] = lines[i + 1]!;
+  const texts = lines.toString().split('\n');
+  for (let i = 0; i + 1 < texts.length; i += 2) fields[texts[i]!] = texts[i + 1]!;
   return fields;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { readHashes } from '../../src/redis/read-hashes.js';
 import { sendReport } from '../../src/redis/telemetry-report.js';
-import { markOf, readSeconds } from '../../src/redis/telemetry-seconds.js';
+import { readSeconds } from '../../src/redis/telemetry-seconds.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 
 let server: TestRedis;
@@ -18,8 +18,9 @@ beforeEach(() => redis.flushall());
 const keyOf = (i: number, second = 7) => limiterKeys({ name: `l${i}` }).telemetry(second);
 const wish = (key: string, mark = '') => ({ key, mark });
 const read = async (...wishes: { key: string; mark: string }[]) => {
-  const { lines, nowUs } = await readSeconds(redis, wishes);
-  return { texts: lines.map((found) => found?.toString() ?? null), nowUs };
+  const { seconds, nowUs } = await readSeconds(redis, wishes);
+  const texts = seconds.map((second) => second?.lines.toString() ?? null);
+  return { texts, marks: seconds.map((second) => second?.mark), nowUs };
 };
 
 async function calls(command: string): Promise<number> {
@@ -46,7 +47,7 @@ test('only what was added is told: nothing of a second that stands, all of one t
   const first = await read(wish(keyOf(1)), wish(keyOf(2)));
   // One that is not there, and was not known either, says nothing.
   expect(first.texts).toEqual(['off\n3\nn\n1', null]);
-  const mark = markOf(Buffer.from(first.texts[0]!));
+  const mark = first.marks[0]!;
   expect((await read(wish(keyOf(1), mark))).texts).toEqual([null]);
   // Counts without their flush are the first half of one that is sent field by field.
   await redis.hincrby(keyOf(1), 'ok', 1);

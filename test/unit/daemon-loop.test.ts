@@ -10,7 +10,8 @@ function setUp(run: (name: string) => Promise<void>) {
   const loop = createLoop({
     tickMs: 100,
     clock,
-    tasks: () => ['a', 'b'].map((name) => ({ name, run: () => run(name) })),
+    tasks: () => new Map(['a', 'b'].map((name) => [name, name])),
+    run,
     onError: (name, error) => errors.push(`${name}: ${(error as Error).message}`),
     onOverrun: (name) => overruns.push(name),
   });
