@@ -116,9 +116,11 @@ async function fillNights() {
   }
 }
 
+/** Named in their order, as they are written: sorting them would take most of the time. */
 function inputsOf(count) {
-  const numbers = Array.from({ length: count }, (_, i) => [`part${i}`, Math.SQRT2 / (i + 1)]);
-  return { groups: numbers.map(([name, value]) => ({ [name]: Number(value.toFixed(6)) })) };
+  const name = (i) => `part${String(i).padStart(3, '0')}`;
+  const value = (i) => Number((Math.SQRT2 / (i + 1)).toFixed(9));
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [name(i), value(i)]));
 }
 
 function limiterHere() {
