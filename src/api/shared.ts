@@ -5,7 +5,8 @@ import { tooOften } from './problem.js';
 
 export interface SharedAnswers {
   /**
-   * The answer to a question: the one that is known, if it is no older than a tick, else read anew. A fault is one, too.
+   * The answer to a question: the one that is known, if it is no older than a tick, else read anew.
+   * A fault is one, too.
    * @param lane what reads the same: its questions are read one after another, and only so many different ones
    */
   answer(lane: string, question: string, read: () => Promise<string>): Promise<string>;
