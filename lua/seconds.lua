@@ -3,7 +3,8 @@
 --   second...  telemetry hashes, of any limiters on this slot
 -- ARGV:
 --   mark...    of each, as last read: flushes, number of fields, offered; empty: not read yet
--- RETURNS: [nowUs, then of each: nil when nothing was added, else its mark, its fields and counts, a line each; empty: not there]
+-- RETURNS: [nowUs, then of each: nil when nothing was added; empty: not there; else its mark, then its fields and
+--   counts, a line each]
 -- TIME: once, after the reads
 -- COMPLEXITY: O(fields of what is returned)
 local out = {}

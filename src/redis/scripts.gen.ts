@@ -5487,7 +5487,7 @@ export type SecondsKeys = [...second: string[]];
 export type SecondsArgs = [...mark: ScriptArg[]];
 /**
  * telemetry seconds as text, of those to which flushes were added since they were last read.
- * Returns [nowUs, then of each: nil when nothing was added, else its mark, its fields and counts, a line each; empty: not there]. O(fields of what is returned).
+ * Returns [nowUs, then of each: nil when nothing was added; empty: not there; else its mark, then its fields and counts, a line each]. O(fields of what is returned).
  */
 export const secondsScript: Script<SecondsKeys, SecondsArgs> = {
   name: 'seconds',
