@@ -183,7 +183,10 @@ describe('the last change', () => {
   });
 
   /** `[rate gone back to, revision undone, the rollback that it goes beyond]`. */
-  const again = (steps: [number, number, string?][], details: Record<number, Record<string, unknown>>) => {
+  const again = (
+    steps: [number, number, string?][],
+    details: Record<number, Record<string, unknown>>,
+  ) => {
     const log = changes([0, 100, 'params_created'], ...steps).map((entry) => {
       const detail = details[entry.revision];
       return detail === undefined ? entry : { ...entry, body: { ...entry.body, detail } };
