@@ -2,7 +2,7 @@
 import type { Policy } from '../policy/schema.js';
 import type { BreakerMemory } from './breaker-types.js';
 import { num, type Reason } from './reasons.js';
-import { GROW, resumeOf, share } from './slow-start.js';
+import { growth, resumeOf, share } from './slow-start.js';
 import { countsOf, isCounting, type Passed } from './tripping.js';
 import { type Trip, tripsOf } from './trips.js';
 import type { Sample } from './types.js';
@@ -68,8 +68,7 @@ export function shedDraft(
   const now = { rate: inForce.target.rate, inFlightMax: inForce.target.inFlightMax };
   const reached = inForce.state === 'closed' || full.rate <= 0 ? 1 : now.rate / full.rate;
   const aim = share(policy, full, 1 - part);
-  const seconds = Math.max(0, Math.min(sample.dtMs, 5000)) / 1000;
-  const most = share(policy, full, Math.min(1, Math.max(reached, 0.01) * GROW ** seconds));
+  const most = share(policy, full, Math.min(1, Math.max(reached, 0.01) * growth(sample)));
   const lower = why !== UNPROVEN && aim.rate < now.rate * (1 - policy.guards.deadBand);
   const higher = aim.rate > now.rate * RISE && traffic.fresh && traffic.okRate > 0;
   const next = lower ? aim : higher && most.rate < aim.rate ? most : higher ? aim : now;

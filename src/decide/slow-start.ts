@@ -8,7 +8,9 @@ import type { Proposal, Sample } from './types.js';
 
 /** Share of the last good values at which the slow start begins, and its growth a second. */
 const BEGIN = 0.5;
-export const GROW = 1.35;
+const GROW = 1.35;
+/** A reading that speaks of longer is one look, and proves no more growth than a second does. */
+const MOST_MS = 1_000;
 
 export function rampStart(policy: Policy, breaker: BreakerMemory, sample: Sample): LimiterNumbers {
   return share(policy, resumeOf(breaker, sample), BEGIN);
@@ -40,8 +42,7 @@ export function ramp(policy: Policy, breaker: BreakerMemory, sample: Sample, law
   if (!traffic.fresh || traffic.okRate === 0) {
     return draft(now, 'recovering', 'no_evidence', 'slow start waits for answers');
   }
-  const seconds = Math.max(0, Math.min(sample.dtMs, 5000)) / 1000;
-  const next = Math.min(1, Math.max(reached, 0.01) * GROW ** seconds);
+  const next = Math.min(1, Math.max(reached, 0.01) * growth(sample));
   const arrived = next >= 0.999;
   const why = arrived ? 'slow start has arrived' : `slow start at ${num(next * 100)} %`;
   return draft(
@@ -50,6 +51,15 @@ export function ramp(policy: Policy, breaker: BreakerMemory, sample: Sample, law
     arrived ? 'breaker_closed' : 'breaker_ramp',
     why,
   );
+}
+
+/**
+ * By what factor a fresh reading lets the rate grow. It stands for its whole interval, for the ticks between two
+ * readings raise nothing: at ten ticks a second the way back is not ten times as long.
+ */
+export function growth({ dtMs, traffic }: Sample): number {
+  const spanMs = Math.max(Math.min(dtMs, 5_000), Math.min(traffic.intervalMs, MOST_MS));
+  return GROW ** (Math.max(0, spanMs) / 1000);
 }
 
 /** The last good values. */

@@ -175,6 +175,25 @@ describe('half-open', () => {
     expect(decision).toMatchObject({ state: 'closed', rate: 100, inFlightMax: 24 });
   });
 
+  test('at ten ticks a second the way back takes as long: a reading stands for its second', () => {
+    const passed = halfOpen({ dtMs: 100, outcomes: { ok: 3, tick: { ok: 3, matching: 0 } } });
+    let { state, decision } = turn(policy, trippedState(), passed);
+    let ticks = 0;
+    for (; decision.state === 'recovering' && ticks < 100; ticks++) {
+      const target = { rate: decision.rate, capacity: 50, inFlightMax: decision.inFlightMax };
+      const fresh = ticks % 10 === 9;
+      const next = sampleOf({
+        dtMs: 100,
+        inForce: { state: 'recovering', generation: 1, target },
+        traffic: { fresh, intervalMs: 1000 },
+        outcomes: { generation: 1 },
+      });
+      ({ state, decision } = turn(policy, state, next));
+    }
+    expect(ticks).toBe(30);
+    expect(decision).toMatchObject({ state: 'closed', rate: 100 });
+  });
+
   test('a failed probe opens again for twice as long, up to the most, and it decays', () => {
     let state = trippedState();
     const times: number[] = [];
