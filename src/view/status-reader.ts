@@ -6,7 +6,7 @@ import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { createParamsReader } from '../redis/reread-params.js';
 import type { RedisClient } from '../redis/run-script.js';
-import { readSeconds, type Second } from '../redis/telemetry-seconds.js';
+import { readSeconds } from '../redis/telemetry-seconds.js';
 import {
   leaseOwner,
   parseStatus,
@@ -14,7 +14,7 @@ import {
   type StatusFacts,
   TRAFFIC_SECONDS,
 } from './status-facts.js';
-import { liveProcesses, sumSeconds } from './traffic.js';
+import { liveProcesses, sumSeconds, trafficFields } from './traffic.js';
 
 export interface StatusReader {
   /** `entries`: those stored since the last look, oldest first; the first look has none. */
@@ -32,7 +32,7 @@ export function createStatusReader(
 ): StatusReader {
   const keys = limiterKeys(address);
   const readParams = createParamsReader(redis, address);
-  const seconds = new Map<number, Second>();
+  const seconds = new Map<number, { mark: string; fields: Record<string, string> }>();
   let policy: { hash: string; policy: Policy | null } | null = null;
   let head: { at: string; id: string; newest: StoredEntry | null } | null = null;
 
@@ -47,8 +47,11 @@ export function createStatusReader(
         mark: seconds.get(second)?.mark ?? '',
       })),
     );
-    for (const [i, second] of found.entries()) if (second !== null) seconds.set(wanted[i]!, second);
-    const hashes = [...seconds.values()].map(fieldsOf);
+    for (const [i, second] of found.entries()) {
+      if (second === null) continue;
+      seconds.set(wanted[i]!, { mark: second.mark, fields: trafficFields(second.lines) });
+    }
+    const hashes = [...seconds.values()].map(({ fields }) => fields);
     return { ...sumSeconds(hashes, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) };
   }
 
@@ -106,12 +109,4 @@ export function createStatusReader(
       return { facts, entries };
     },
   };
-}
-
-/** Fields and counts, a line each. */
-function fieldsOf({ lines }: Second): Record<string, string> {
-  const fields: Record<string, string> = {};
-  const texts = lines.toString().split('\n');
-  for (let i = 0; i + 1 < texts.length; i += 2) fields[texts[i]!] = texts[i + 1]!;
-  return fields;
 }

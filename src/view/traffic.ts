@@ -21,6 +21,44 @@ const WOULD_DENY = FIELD.wouldDeny('');
 const PROCESS = FIELD.process('');
 const REPORTING = FIELD.reportingProcess('');
 
+const NEWLINE = 10;
+const COLON = 58;
+const PLAIN = [FIELD.offered, FIELD.admitted, FIELD.flushes, FIELD.inFlight];
+/** Kinds that are summed below, by their few bytes read as a number; those with a name behind them end with a colon. */
+const KINDS = new Set(
+  [...PLAIN, DENIED, WOULD_DENY, PROCESS, REPORTING].map((kind) =>
+    [...Buffer.from(kind)].reduce(codeWith, 0),
+  ),
+);
+
+function codeWith(code: number, byte: number): number {
+  return (code * 256 + byte) % 2 ** 32;
+}
+
+/** What is summed below of a second's lines, and no more: nine of ten are bins, which need not be taken apart. */
+export function trafficFields(lines: Buffer): Record<string, string> {
+  const fields: Record<string, string> = {};
+  const { length } = lines;
+  for (let at = 0; at < length; ) {
+    let code = 0;
+    let isKind = true;
+    let nameEnd = at;
+    for (; nameEnd < length; nameEnd++) {
+      const byte = lines[nameEnd]!;
+      if (byte === NEWLINE) break;
+      if (isKind) code = codeWith(code, byte);
+      if (byte === COLON) isKind = false;
+    }
+    let countEnd = nameEnd + 1;
+    while (countEnd < length && lines[countEnd] !== NEWLINE) countEnd++;
+    if (KINDS.has(code)) {
+      fields[lines.toString('utf8', at, nameEnd)] = lines.toString('latin1', nameEnd + 1, countEnd);
+    }
+    at = countEnd + 1;
+  }
+  return fields;
+}
+
 /** Sums the hashes of whole seconds. Fields that are no plain count are left out. */
 export function sumSeconds(hashes: readonly Record<string, string>[], seconds: number): Traffic {
   const processes = new Set<string>();
