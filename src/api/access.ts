@@ -29,16 +29,24 @@ export function checkHost(rule: HostRule, host: string | undefined): void {
   );
 }
 
+/** What a browser says of who asks (`Sec-Fetch-…`); others say nothing. */
+export interface Fetched {
+  site: string | undefined;
+  mode: string | undefined;
+  dest: string | undefined;
+}
+
 /**
- * A page of another site reads no answer, but its questions would use up what this machine may ask, and hold streams.
- * Browsers say whose they are. Who follows a link may look.
+ * A page of another origin reads no answer, but its questions would use up what this machine may ask, and hold streams;
+ * one of another port of this machine is of the same site. Who follows a link may look, but no frame of a page.
  */
-export function checkSite(site: string | undefined, mode: string | undefined): void {
-  if (site !== 'cross-site' || mode === 'navigate') return;
+export function checkSite({ site, mode, dest }: Fetched): void {
+  if (site === undefined || site === 'same-origin' || site === 'none') return;
+  if (mode === 'navigate' && dest === 'document') return;
   throw new ApiError(
     403,
     'FLYBALL_E_API_ORIGIN',
-    'A page of another site may not ask this of the daemon; only its own pages may.',
+    'A page of another origin may not ask this of the daemon; only its own pages may.',
   );
 }
 

@@ -77,7 +77,8 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
     const lane = `${route.id} ${call.path.limiter ?? ''}`;
     // As it was checked, in the order of the schema: what means the same is asked once.
     const question = JSON.stringify(call.query);
-    return deps.shared.answer(lane, question, async () => textOf(await route.handle(call)));
+    const asked = { client: call.client, lane, question };
+    return deps.shared.answer(asked, async () => textOf(await route.handle(call)));
   }
 
   function failed(error: unknown): Response {

@@ -41,12 +41,16 @@ export function createGate(deps: ApiDeps, rule: HostRule, limit: ClientLimit): G
         csrf: c.req.header(CSRF_HEADER),
       };
       checkHost(rule, asked.host);
-      checkSite(c.req.header('sec-fetch-site'), c.req.header('sec-fetch-mode'));
-      const caller = identified(c, asked);
+      checkSite({
+        site: c.req.header('sec-fetch-site'),
+        mode: c.req.header('sec-fetch-mode'),
+        dest: c.req.header('sec-fetch-dest'),
+      });
+      const { caller, client } = identified(c, asked);
       checkRole(caller, route, rule);
       if (route.method !== 'get') checkOrigin(asked, caller, route);
       return {
-        ...{ deps, session: deps.session, caller, path: c.req.param() },
+        ...{ deps, session: deps.session, caller, client, path: c.req.param() },
         query: parsed('query', route.query ?? NO_QUERY, queryOf(c)),
         body: route.body === undefined ? undefined : parsed('body', route.body, await bodyOf(c)),
         header: (name) => c.req.header(name),
@@ -66,17 +70,18 @@ export function createGate(deps: ApiDeps, rule: HostRule, limit: ClientLimit): G
   }
 
   /** Wrong tokens are counted too, by address. */
-  function identified(c: Context, asked: Asked): Caller {
-    const address = addressOf(c);
+  function identified(c: Context, asked: Asked): { caller: Caller; client: string } {
+    const address = `address ${addressOf(c)}`;
     let caller: Caller;
     try {
       caller = callerOf(asked, rule, deps);
     } catch (error) {
-      spend(`address ${address}`);
+      spend(address);
       throw error;
     }
-    spend(caller.name === null ? `address ${address}` : `token ${caller.name}`);
-    return caller;
+    const client = caller.name === null ? address : `token ${caller.name}`;
+    spend(client);
+    return { caller, client };
   }
 
   function spend(client: string): void {

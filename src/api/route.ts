@@ -36,6 +36,8 @@ export interface Call<Query, Body> {
   deps: ApiDeps;
   session: Session;
   caller: Caller;
+  /** Whose requests count together: a token, or the address of who has none. */
+  client: string;
   /** Of the path, decoded. */
   path: Readonly<Record<string, string>>;
   query: Query;

@@ -7,20 +7,35 @@ export interface SharedAnswers {
   /**
    * The answer to a question: the one that is known, if it is no older than a tick, else read anew.
    * A fault is one, too.
-   * @param lane what reads the same: its questions are read one after another, and only so many different ones
    */
-  answer(lane: string, question: string, read: () => Promise<string>): Promise<string>;
+  answer(asked: SharedQuestion, read: () => Promise<string>): Promise<string>;
   /** Something has changed: nobody who asks from now on gets what was read before. */
   forget(): void;
 }
 
-/** Different questions of a lane at once, as of people who turn pages; then about one a tick. */
+export interface SharedQuestion {
+  /** Who asks: each may have only so many different questions of a lane read. */
+  client: string;
+  /** What reads the same: its questions are read one after another. */
+  lane: string;
+  question: string;
+}
+
+/** Different questions of a client in a lane at once, as of people who turn pages; then about one a tick. */
 const MOST_DIFFERENT = 20;
 
 interface Lane {
   /** Ends with the read before. */
   last: Promise<unknown>;
-  known: Map<string, { text: Promise<string>; atMs: number; done: boolean }>;
+  /** Reads that are not over, forgotten ones too: while there are any, the next has to wait in this very lane. */
+  underWay: number;
+  known: Map<string, Known>;
+}
+
+interface Known {
+  text: Promise<string>;
+  atMs: number;
+  state: 'waits' | 'reads' | 'done';
 }
 
 export function createSharedAnswers(options: { clock: Clock; freshMs: number }): SharedAnswers {
@@ -35,36 +50,44 @@ export function createSharedAnswers(options: { clock: Clock; freshMs: number }):
 
   /** Who waits for a read is told by it, however long it takes. */
   function dropOld(nowMs: number): void {
-    for (const [name, { known }] of lanes) {
-      for (const [question, { atMs, done }] of known) {
-        if (done && nowMs - atMs >= freshMs) known.delete(question);
+    for (const [name, { known, underWay }] of lanes) {
+      for (const [question, { atMs, state }] of known) {
+        if (state === 'done' && nowMs - atMs >= freshMs) known.delete(question);
       }
-      if (known.size === 0) lanes.delete(name);
+      if (known.size === 0 && underWay === 0) lanes.delete(name);
     }
   }
 
   return {
-    answer(name, question, read) {
+    answer({ client, lane: name, question }, read) {
       const nowMs = clock.monotonicMs();
       dropOld(nowMs);
-      const lane = lanes.get(name) ?? { last: Promise.resolve(), known: new Map() };
+      const lane = lanes.get(name) ?? { last: Promise.resolve(), underWay: 0, known: new Map() };
       const there = lane.known.get(question);
       if (there !== undefined) return there.text;
-      const { allowed, retryAfterMs } = limit.take(name, nowMs);
+      const { allowed, retryAfterMs } = limit.take(`${client} ${name}`, nowMs);
       if (!allowed) return Promise.reject(tooOften(retryAfterMs));
-      const text = lane.last.then(read);
-      const one = { text, atMs: nowMs, done: false };
+      const text = lane.last.then(() => {
+        one.state = 'reads';
+        return read();
+      });
+      const one: Known = { text, atMs: nowMs, state: 'waits' };
+      lane.underWay += 1;
       lane.last = text
         .catch(() => {})
         .then(() => {
-          one.done = true;
+          one.state = 'done';
+          lane.underWay -= 1;
         });
       lane.known.set(question, one);
       lanes.set(name, lane);
       return text;
     },
     forget() {
-      for (const { known } of lanes.values()) known.clear();
+      for (const { known } of lanes.values()) {
+        // What is yet to be read will tell of the change.
+        for (const [question, { state }] of known) if (state !== 'waits') known.delete(question);
+      }
     },
   };
 }

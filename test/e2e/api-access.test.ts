@@ -183,20 +183,26 @@ describe('cookies', () => {
     expect(change.status).toBe(403);
   });
 
-  test('another site may not even ask, though who follows a link may look', async () => {
-    const raw = (site: string, mode: string) =>
+  test('a page of another origin may not even ask, nor frame an answer, though who follows a link may look', async () => {
+    const raw = (site: string, mode: string, dest: string) =>
       rawRequest(
         api.port,
-        `GET /api/v1/limiters HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nConnection: close\r\n\r\n`,
+        `GET /api/v1/limiters HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nSec-Fetch-Dest: ${dest}\r\nConnection: close\r\n\r\n`,
       );
-    for (const [site, mode, status] of [
-      ['cross-site', 'no-cors', 403],
-      ['cross-site', 'cors', 403],
-      ['cross-site', 'navigate', 200],
-      ['same-origin', 'cors', 200],
-      ['none', 'navigate', 200],
+    for (const [site, mode, dest, status] of [
+      ['cross-site', 'no-cors', 'image', 403],
+      ['cross-site', 'cors', 'empty', 403],
+      ['cross-site', 'navigate', 'iframe', 403],
+      ['cross-site', 'navigate', 'document', 200],
+      ['same-site', 'no-cors', 'image', 403],
+      ['same-site', 'cors', 'empty', 403],
+      ['same-site', 'navigate', 'iframe', 403],
+      ['same-site', 'navigate', 'document', 200],
+      ['same-origin', 'cors', 'empty', 200],
+      ['none', 'navigate', 'document', 200],
     ] as const) {
-      expect([site, mode, statusOf(await raw(site, mode))]).toEqual([site, mode, status]);
+      const got = statusOf(await raw(site, mode, dest));
+      expect([site, mode, dest, got]).toEqual([site, mode, dest, status]);
     }
   });
 

@@ -89,6 +89,14 @@ test('questions that mean the same are one; different ones are answered each by 
   expect([few.episodes.length, many.episodes.length]).toEqual([1, 7]);
 });
 
+test('who asks ever other questions uses up their own, not what others may ask', async () => {
+  const status = async (role: 'reader' | 'operator', limit: number) =>
+    (await api.ask(role, 'GET', `/episodes?limit=${limit}`)).status;
+  const asked = await Promise.all(Array.from({ length: 30 }, (_, i) => status('reader', i + 1)));
+  expect(asked).toContain(429);
+  expect(await status('operator', 50)).toBe(200);
+});
+
 test('a fault is shared as well, and is over with its tick', async () => {
   await redis.rename('flyball:limiters', 'away');
   await redis.set('flyball:limiters', 'no hash');
@@ -102,6 +110,8 @@ test('a fault is shared as well, and is over with its tick', async () => {
 
 describe('the answers themselves', () => {
   const shared = () => createSharedAnswers({ clock, freshMs: TICK_MS });
+
+  const of = (lane: string, question: string, client = 'ada') => ({ client, lane, question });
 
   /** A read that ends when the test says so. */
   function reading(text: string) {
@@ -122,9 +132,9 @@ describe('the answers themselves', () => {
   test('of one lane one read at a time, of two lanes two', async () => {
     const answers = shared();
     const [a, b, c] = [reading('a'), reading('b'), reading('c')];
-    const first = answers.answer('x', '1', a.read);
-    const second = answers.answer('x', '2', b.read);
-    const other = answers.answer('y', '2', c.read);
+    const first = answers.answer(of('x', '1'), a.read);
+    const second = answers.answer(of('x', '2'), b.read);
+    const other = answers.answer(of('y', '2'), c.read);
     await settled();
     expect([a.seen.begun, b.seen.begun, c.seen.begun]).toEqual([1, 0, 1]);
     for (const one of [a, b, c]) one.seen.end();
@@ -134,10 +144,10 @@ describe('the answers themselves', () => {
   test('a read that takes longer than a tick is waited for, not begun twice', async () => {
     const answers = shared();
     const slow = reading('slow');
-    const first = answers.answer('x', '1', slow.read);
+    const first = answers.answer(of('x', '1'), slow.read);
     await settled();
     clock.advance(10 * TICK_MS);
-    const second = answers.answer('x', '1', slow.read);
+    const second = answers.answer(of('x', '1'), slow.read);
     slow.seen.end();
     expect(await Promise.all([first, second])).toEqual(['slow', 'slow']);
     expect(slow.seen.begun).toBe(1);
@@ -146,20 +156,53 @@ describe('the answers themselves', () => {
   test('after a change nobody joins a read that was begun before it', async () => {
     const answers = shared();
     const [old, anew] = [reading('old'), reading('new')];
-    const first = answers.answer('x', '1', old.read);
+    const first = answers.answer(of('x', '1'), old.read);
     await settled();
     answers.forget();
-    const second = answers.answer('x', '1', anew.read);
+    const second = answers.answer(of('x', '1'), anew.read);
     old.seen.end();
     anew.seen.end();
     expect(await Promise.all([first, second])).toEqual(['old', 'new']);
-    expect(await answers.answer('x', '1', old.read)).toBe('new');
+    expect(await answers.answer(of('x', '1'), old.read)).toBe('new');
+  });
+
+  test('however often something changes meanwhile, one read runs, and one that waits tells of it all', async () => {
+    const answers = shared();
+    const running = { now: 0, most: 0, begun: 0 };
+    const ends: (() => void)[] = [];
+    const read = async () => {
+      running.begun += 1;
+      running.now += 1;
+      running.most = Math.max(running.most, running.now);
+      const text = `read ${running.begun}`;
+      await new Promise<void>((ok) => ends.push(ok));
+      running.now -= 1;
+      return text;
+    };
+    const asked: Promise<string>[] = [];
+    for (let i = 0; i < 15; i++) {
+      asked.push(answers.answer(of('x', '1'), read));
+      await settled();
+      answers.forget();
+      clock.advance(10);
+    }
+    expect(running).toEqual({ now: 1, most: 1, begun: 1 });
+    ends[0]!();
+    await settled();
+    ends[1]!();
+    expect(await Promise.all(asked)).toEqual(['read 1', ...Array(14).fill('read 2')]);
+    expect(running).toEqual({ now: 0, most: 1, begun: 2 });
+    answers.forget();
+    const anew = answers.answer(of('x', '1'), read);
+    await settled();
+    ends[2]!();
+    expect(await anew).toBe('read 3');
   });
 
   test('ever other questions are refused in the end, and a tick later one more is answered', async () => {
     const answers = shared();
-    const ask = (question: number, lane = 'x') =>
-      answers.answer(lane, String(question), async () => 'read');
+    const ask = (question: number, lane = 'x', client = 'ada') =>
+      answers.answer(of(lane, String(question), client), async () => 'read');
     let asked = 0;
     const refused = await (async () => {
       for (; asked < 1_000; asked++) {
@@ -172,8 +215,10 @@ describe('the answers themselves', () => {
     expect(asked).toBeLessThan(30);
     expect(await ask(0)).toBe('read');
     expect(await ask(1, 'y')).toBe('read');
+    // It is hers alone: others ask what they like.
+    expect(await ask(asked, 'x', 'bob')).toBe('read');
     clock.advance(TICK_MS);
-    expect(await ask(asked)).toBe('read');
-    await expect(ask(asked + 1)).rejects.toMatchObject({ status: 429 });
+    expect(await ask(asked + 1)).toBe('read');
+    await expect(ask(asked + 2)).rejects.toMatchObject({ status: 429 });
   });
 });
