@@ -24,7 +24,8 @@ export function Modal({
       shown?.addEventListener('close', (event) => event.stopImmediatePropagation(), true);
       shown?.close();
       const still = before instanceof HTMLElement && before.isConnected;
-      (still ? before : document.getElementById('main'))?.focus();
+      // Opening it moved nothing of the page, so closing it moves nothing beneath the head that stays in view.
+      (still ? before : document.getElementById('main'))?.focus({ preventScroll: true });
     };
   }, []);
   return (

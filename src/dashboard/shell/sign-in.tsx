@@ -24,7 +24,8 @@ export function SignInForm({ onDone }: { onDone: () => void }) {
     <form class="dialog-form" onSubmit={submit}>
       <p>
         A token says who you are and what you may do. <code>flyball token add</code> makes yours;
-        the daemon logs at its start in which file its own lies.
+        the one of the daemon lies in the file <code>token</code> of its data folder, which it logs
+        at its start.
       </p>
       <div class="field">
         <label for="token">Token</label>
