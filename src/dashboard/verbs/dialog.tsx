@@ -1,17 +1,29 @@
 /** A verb on a limiter: what it asks for, what it would do, a reason, then compare-and-set. Stage: dashboard. */
 import { useState } from 'preact/hooks';
 import type { Verb, VerbAnswer, VerbRequest } from '../../api/types.js';
+import { number } from '../../view/text.js';
 import { api } from '../client.js';
+import { current } from '../data/store.js';
 import { useDryRun } from './dry-run.js';
 import { Fields } from './fields.jsx';
 import { ChangeForm } from './form.jsx';
 import { Preview } from './preview.jsx';
-import { type Draft, MODES, type Mode, NO_ENDS, requestOf, usualHold, VERBS } from './specs.js';
+import {
+  type Draft,
+  holdChoices,
+  MODES,
+  type Mode,
+  NO_ENDS,
+  requestOf,
+  usualHold,
+  VERBS,
+} from './specs.js';
+import { pinEnds } from './words.js';
 
 export interface VerbDialogProps {
   limiter: string;
   verb: Verb;
-  /** Of a rollback: where to, `epoch.revision`; of a promotion: the mode. */
+  /** Of a rollback: where to, `epoch.revision`; of a promotion: the mode; of bounds: `end` those that hold. */
   to?: string;
   onClose: () => void;
   onDone: (answer: VerbAnswer) => void;
@@ -20,7 +32,7 @@ export interface VerbDialogProps {
 export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDialogProps) {
   const [draft, setDraft] = useState<Draft>({
     ...{ hold: usualHold(verb), holdBreaker: false, rate: '', inFlight: '', reason: '' },
-    ...{ ends: NO_ENDS, clear: false },
+    ...{ ends: NO_ENDS, clear: verb === 'bounds' && to === 'end' },
     ...{ to, mode: to === '' ? 'auto' : modeOf(to), anyway: false },
   });
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }));
@@ -38,12 +50,20 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
     write: (plan) => api.verb(limiter, verb, { ...request, ...standsOnOf(plan) }),
     onDone,
   });
+  const endsOf = ({ status, after }: VerbAnswer) =>
+    verb !== 'rollback' || after === null || status === 'nothing'
+      ? null
+      : pinEnds(
+          current().rows.get(limiter)?.holds ?? [],
+          `${number(after.rate)}/s`,
+          holdChoices(verb)[draft.hold]!.title,
+        );
   return (
     <ChangeForm
       {...{ spec: VERBS[verb], limiter, run, missing, onClose }}
       reason={draft.reason}
       onReason={(reason) => change({ reason })}
-      preview={(plan) => <Preview answer={plan} />}
+      preview={(plan) => <Preview answer={plan} ends={endsOf(plan)} />}
     >
       <Fields verb={verb} limiter={limiter} draft={draft} onChange={change} />
     </ChangeForm>

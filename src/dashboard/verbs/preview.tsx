@@ -79,7 +79,8 @@ function BoundsTable({ before, after }: Bounds) {
   );
 }
 
-export function Preview({ answer }: { answer: VerbAnswer }) {
+/** `ends`: what of a person's it takes the place of. */
+export function Preview({ answer, ends }: { answer: VerbAnswer; ends: string | null }) {
   const { before, after, notes, sentence, hold } = answer;
   return (
     <>
@@ -98,6 +99,13 @@ export function Preview({ answer }: { answer: VerbAnswer }) {
             </>
           )}
           .
+        </p>
+      )}
+      {ends !== null && (
+        <p class="sentence">
+          <strong>
+            <Outside text={ends} />
+          </strong>
         </p>
       )}
       <p class="sentence">

@@ -1,4 +1,17 @@
 /** What a verb refuses is said for a terminal; beside a form its flags are called as its fields are. Pure. Stage: dashboard. */
+import type { HoldView } from '../../view/status.js';
+
+/** Whose pin a rollback takes the place of, and what comes after; null: nobody's. */
+export function pinEnds(
+  holds: readonly Pick<HoldView, 'kind' | 'by'>[],
+  holding: string,
+  lasts: string,
+): string | null {
+  const pin = holds.find(({ kind }) => kind === 'pinned');
+  if (pin === undefined) return null;
+  const then = lasts.startsWith('until') ? lasts : `for ${lasts}, then the autopilot goes on`;
+  return `Ends the pin of ${pin.by}; holds ${holding} ${then}.`;
+}
 
 const FIELDS: Record<string, string> = {
   '--rate': 'the rate',
