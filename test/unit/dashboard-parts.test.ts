@@ -12,9 +12,26 @@ import {
 } from '../../src/dashboard/charts/series.js';
 import { ageMs, hear, isStale, redisNow, retryDelay } from '../../src/dashboard/data/freshness.js';
 import { short } from '../../src/dashboard/data/numbers.js';
-import { ago, countdown, localTime, utcTime } from '../../src/dashboard/data/times.js';
+import {
+  ago,
+  countdown,
+  lastedText,
+  localTime,
+  minutesText,
+  utcTime,
+} from '../../src/dashboard/data/times.js';
 import { verdictSentences } from '../../src/dashboard/limiter/binds.js';
-import { stoodBefore, storyOf, undoOf, withNew } from '../../src/dashboard/limiter/told.js';
+import {
+  boundsStand,
+  episodeOf,
+  firstOf,
+  leadOf,
+  movedNumber,
+  stoodBefore,
+  storyOf,
+  undoOf,
+  withNew,
+} from '../../src/dashboard/limiter/told.js';
 import { changeHash, limiterHash, overviewHash, parseRoute } from '../../src/dashboard/routing.js';
 import {
   type Draft,
@@ -23,7 +40,7 @@ import {
   requestOf,
   VERBS,
 } from '../../src/dashboard/verbs/specs.js';
-import { formWords } from '../../src/dashboard/verbs/words.js';
+import { formWords, pinEnds } from '../../src/dashboard/verbs/words.js';
 
 describe('addresses', () => {
   test('any name survives its address, and any address gives a page', () => {
@@ -246,10 +263,74 @@ describe('what happened', () => {
     expect(undoOf([], { epoch: 1, revision: 1 })).toBeNull();
   });
 
+  test('an episode opens at what its sentence tells of: the last act of a person, else its cause', () => {
+    const person = (minute: number, revision: number, reason: string): AuditRecord => ({
+      ...entry(minute, revision, [80, 80 - revision]),
+      ...{ reason, actor: { kind: 'person', name: 'ops' } },
+    });
+    const began = { ...entry(0, 1, [100, 100]), before: null, reason: 'params_created' };
+    const acts = [person(3, 3, 'pin'), person(2, 2, 'pin'), began];
+    const [told] = storyOf([entry(4, 4, [77, 80]), ...acts], 200 * 60_000, false);
+    expect(leadOf(told!.episode)).toEqual({ epoch: 1, revision: 3 });
+    expect(firstOf(told!.episode)).toEqual({ epoch: 1, revision: 1 });
+    const raised = { ...entry(0, 1, [70, 80]), reason: 'law_raise' };
+    const cut = storyOf([entry(1, 2, [80, 60]), raised], 200 * 60_000, false);
+    expect(leadOf(cut[0]!.episode)).toEqual({ epoch: 1, revision: 2 });
+    expect(episodeOf(cut, { epoch: 1, revision: 1 })).toBe(cut[0]);
+    expect(episodeOf(cut, { epoch: 1, revision: 9 })).toBeUndefined();
+  });
+
+  test('a rollback is offered of what moved a number; of timed bounds that hold, their end', () => {
+    expect(movedNumber(entry(0, 1, [100, 80]))).toBe(true);
+    expect(movedNumber(entry(0, 1, [80, 80]))).toBe(false);
+    const tripped = { ...values(80), state: 'open' as const };
+    expect(movedNumber({ before: values(80), after: tripped })).toBe(false);
+    expect(movedNumber({ before: null, after: values(80) })).toBe(true);
+    expect(movedNumber({ before: values(80), after: null })).toBe(false);
+
+    const set = (revision: number) => ({
+      ...entry(revision, revision, [9, 9]),
+      reason: 'bounds_set',
+    });
+    const hold = [{ kind: 'bounds' as const }];
+    expect(boundsStand([set(4), set(2)], set(4), hold)).toBe(true);
+    expect(boundsStand([set(4), set(2)], set(2), hold)).toBe(false);
+    expect(boundsStand([set(4)], set(4), [{ kind: 'pinned' }])).toBe(false);
+    expect(boundsStand([entry(4, 4, [9, 8])], set(4), hold)).toBe(false);
+  });
+
   test('live entries stand before those read, each once', () => {
     const live = [entry(101, 4, [90, 95]), entries[0]!];
     expect(withNew(entries, live).map(({ revision }) => revision)).toEqual([4, 3, 2, 1]);
   });
+});
+
+test('a rollback says whose pin it takes the place of, and what comes after', () => {
+  const pin = [
+    { kind: 'frozen' as const, by: 'eve' },
+    { kind: 'pinned' as const, by: 'ops@host' },
+  ];
+  expect(pinEnds(pin, '50/s', '1 hour')).toBe(
+    'Ends the pin of ops@host; holds 50/s for 1 hour, then the autopilot goes on.',
+  );
+  expect(pinEnds(pin, '50/s', 'until a person ends it')).toBe(
+    'Ends the pin of ops@host; holds 50/s until a person ends it.',
+  );
+  expect(pinEnds([], '50/s', '1 hour')).toBeNull();
+});
+
+test('an episode: its minutes, with the date where it is not today, and how long it took', () => {
+  const at = (day: number, hour: number, minute: number, second = 0) =>
+    new Date(2026, 4, day, hour, minute, second).getTime();
+  const now = at(4, 12, 0);
+  expect(minutesText(at(4, 2, 22, 33), at(4, 2, 23, 35), now)).toBe('02:22–02:23');
+  expect(minutesText(at(4, 2, 22, 1), at(4, 2, 22, 41), now)).toBe('02:22');
+  expect(minutesText(at(3, 2, 22), at(3, 2, 23), now)).toBe('2026-05-03 02:22–02:23');
+  expect(minutesText(at(3, 23, 58), at(4, 0, 3), now)).toBe('2026-05-03 23:58–2026-05-04 00:03');
+  expect(lastedText(400)).toBe('');
+  expect(lastedText(40_000)).toBe('40 s');
+  expect(lastedText(62_000)).toBe('1 min');
+  expect(lastedText(7_530_000)).toBe('2 h 5 min');
 });
 
 test('what a guard said is told once, though the sentence of the decision holds it', () => {

@@ -11,6 +11,22 @@ export function localTime(ms: number, nowMs: number): string {
   return sameDay(d, new Date(nowMs)) ? clock : `${dayText(d)} ${clock}`;
 }
 
+/** `02:22–02:23`, to the minute; with the date where it is not today. */
+export function minutesText(fromMs: number, toMs: number, nowMs: number): string {
+  const from = new Date(fromMs);
+  const to = new Date(toMs);
+  const clock = (d: Date) => `${two(d.getHours())}:${two(d.getMinutes())}`;
+  const day = sameDay(from, new Date(nowMs)) ? '' : `${dayText(from)} `;
+  const until = sameDay(from, to) ? clock(to) : `${dayText(to)} ${clock(to)}`;
+  return `${day}${clock(from)}${clock(from) === until ? '' : `–${until}`}`;
+}
+
+/** `40 s`, `1 min`, `2 h 5 min`: nobody needs the seconds of minutes. Empty: less than a second. */
+export function lastedText(ms: number): string {
+  if (ms < 1000) return '';
+  return span(ms < 60_000 ? ms : Math.floor(ms / 60_000) * 60_000);
+}
+
 /** `2026-05-04 13:02:11 UTC` */
 export function utcTime(ms: number): string {
   const d = new Date(ms);

@@ -1,12 +1,12 @@
 /** What happened, to all limiters: episodes, newest first, each with the way to undo it. Stage: dashboard. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { EpisodesAnswer } from '../../api/types.js';
-import { span } from '../../view/text.js';
 import { api } from '../client.js';
 import { wordsOf } from '../data/session.js';
 import { useStore } from '../data/store.js';
+import { leadOf } from '../limiter/told.js';
+import { EpisodeWhen } from '../parts/episode-when.jsx';
 import { Outside, withoutName } from '../parts/outside.jsx';
-import { Time } from '../parts/time.jsx';
 import { changeHash, limiterHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
 
@@ -102,16 +102,10 @@ function keyOf({ limiter, lane, id }: Episodes[number]): string {
 }
 
 function Told({ one }: { one: Episodes[number] }) {
-  const lasted = one.toMs - one.fromMs;
-  const first = { epoch: one.epoch, revision: one.firstRevision };
   return (
     <li class={`episode ${one.cause.kind}`}>
       <div class="episode-head">
-        <span class="when">
-          <Time ms={one.fromMs} />
-          {lasted >= 1000 && <span class="soft">, {span(lasted)}</span>}
-          {one.open && <span class="chip warn">goes on</span>}
-        </span>
+        <EpisodeWhen {...one} />
         <p>
           <a href={limiterHash(one.limiter)}>
             <Outside text={one.limiter} />
@@ -120,7 +114,7 @@ function Told({ one }: { one: Episodes[number] }) {
           <Outside text={withoutName(one.sentence, one.limiter)} />
         </p>
         {one.lane === 'in_force' && (
-          <a class="button" href={changeHash(one.limiter, first)}>
+          <a class="button" href={changeHash(one.limiter, leadOf(one))}>
             See and undo<span class="unseen">: {one.limiter}</span>
           </a>
         )}

@@ -1,4 +1,5 @@
 /** One change: before and after, who, why, and whether the same inputs give the same decision again. Stage: dashboard. */
+import type { Verb } from '../../api/types.js';
 import { withUnit } from '../../view/signal-unit.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
@@ -9,22 +10,28 @@ import { Time } from '../parts/time.jsx';
 import { type ChangeRef, limiterHash } from '../routing.js';
 import { ValuesTable } from '../verbs/preview.jsx';
 import type { Undo } from './told.js';
+import { UndoOf } from './undo.jsx';
 
 export interface ChangeProps {
   limiter: string;
   change: ChangeRef;
   /** null: nobody may, or there is nowhere to go. */
   undo: Undo | null;
-  onRollback: (to: string) => void;
+  /** Of the whole episode that it is in the midst of. */
+  undoAll: Undo | null;
+  /** It set the timed bounds that hold. */
+  boundsStand: boolean;
+  onVerb: (verb: Verb, to: string) => void;
+  onSignIn: () => void;
 }
 
-export function Change({ limiter, change, undo, onRollback }: ChangeProps) {
+export function Change(props: ChangeProps) {
+  const { limiter, change } = props;
   const { epoch, revision } = change;
   const asked = useAnswer(`${limiter} ${epoch}.${revision}`, () =>
     api.explain(limiter, epoch, revision),
   );
   const answer = asked.value;
-  const stood = `${epoch}.${revision}`;
   return (
     <section class="sheet one-change" aria-label={`Change r${revision}`}>
       <div class="head">
@@ -51,18 +58,7 @@ export function Change({ limiter, change, undo, onRollback }: ChangeProps) {
                 <p class="soft">It moved no number.</p>
               )}
             </div>
-            <div class="ends verbs">
-              {undo !== null && (
-                <button type="button" class="primary" onClick={() => onRollback(undo.to)}>
-                  {undo.words}
-                </button>
-              )}
-              {undo !== null && undo.to !== stood && answer.entry.after !== null && (
-                <button type="button" onClick={() => onRollback(stood)}>
-                  Roll back to after this…
-                </button>
-              )}
-            </div>
+            <UndoOf {...props} entry={answer.entry} />
           </div>
           <div class="stack">
             <dl class="facts">

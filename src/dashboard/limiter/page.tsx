@@ -19,12 +19,18 @@ import { Change } from './change.jsx';
 import { Now } from './now.jsx';
 import { Signals } from './signals.jsx';
 import { Story } from './story.jsx';
-import { storyOf, undoOf, withNew } from './told.js';
+import { boundsStand, episodeOf, firstOf, movedNumber, storyOf, undoOf, withNew } from './told.js';
 import { TopSubjects } from './top.jsx';
 
 const PAGE = 200;
 
-export function LimiterPage({ name, change }: { name: string; change: ChangeRef | null }) {
+export interface LimiterPageProps {
+  name: string;
+  change: ChangeRef | null;
+  onSignIn: () => void;
+}
+
+export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
   const state = useStore();
   const view = state.rows.get(name) ?? null;
   const asked = useAnswer(name, () => api.limiter(name), {
@@ -53,6 +59,10 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
   }
   const undo = (of: ChangeRef) => (mayWrite(state) ? undoOf(log.entries, of) : null);
   const onRollback = (to: string) => setDoing({ verb: 'rollback', to });
+  const undoAll = (of: ChangeRef) => {
+    const around = episodeOf(told, of);
+    return around?.entries.some(movedNumber) ? undo(firstOf(around.episode)) : null;
+  };
   const onVerb = (verb: Verb) => {
     const to =
       verb === 'rollback'
@@ -88,7 +98,13 @@ export function LimiterPage({ name, change }: { name: string; change: ChangeRef 
         )}
       </p>
       {change !== null && (
-        <Change limiter={name} change={change} undo={undo(change)} onRollback={onRollback} />
+        <Change
+          {...{ limiter: name, change, onSignIn }}
+          undo={undo(change)}
+          undoAll={undoAll(change)}
+          boundsStand={boundsStand(log.entries, change, shown.holds)}
+          onVerb={(verb, to) => setDoing({ verb, to })}
+        />
       )}
       <Now view={shown} answer={asked.value} />
       <Charts limiter={name} />

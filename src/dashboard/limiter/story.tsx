@@ -1,11 +1,11 @@
 /** What happened: episodes, each with its changes; a change opens to its diff and to why. Stage: dashboard. */
 import { useState } from 'preact/hooks';
 import type { AuditRecord } from '../../api/types.js';
-import { span } from '../../view/text.js';
+import { EpisodeWhen } from '../parts/episode-when.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { type ChangeRef, changeHash } from '../routing.js';
-import type { Told, Undo } from './told.js';
+import { firstOf, movedNumber, type Told, type Undo } from './told.js';
 
 export interface StoryProps {
   limiter: string;
@@ -21,18 +21,12 @@ export function Story({ limiter, told, undo, onRollback }: StoryProps) {
       {told.map(({ episode, entries }, i) => (
         <li key={episode.id} class={`episode ${episode.cause.kind}`}>
           <div class="episode-head">
-            <span class="when">
-              <Time ms={episode.fromMs} />
-              {episode.toMs - episode.fromMs >= 1000 && (
-                <span class="soft">, {span(episode.toMs - episode.fromMs)}</span>
-              )}
-              {episode.open && <span class="chip warn">goes on</span>}
-            </span>
+            <EpisodeWhen {...episode} />
             <p>
               <Outside text={episode.sentence} />
             </p>
             <UndoButton
-              undo={undo({ epoch: episode.epoch, revision: episode.firstRevision })}
+              undo={entries.some(movedNumber) ? undo(firstOf(episode)) : null}
               onRollback={onRollback}
             />
           </div>

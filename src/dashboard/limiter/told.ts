@@ -1,6 +1,8 @@
 /** What happened to a limiter, as episodes of the entries that were read, with those entries beneath. Pure. Stage: dashboard. */
 import type { AuditRecord } from '../../api/types.js';
 import { type Episode, episodesOf, inStreamOrder } from '../../audit/episodes.js';
+import type { HoldView } from '../../view/status.js';
+import type { ChangeRef } from '../routing.js';
 
 export interface Told {
   episode: Episode;
@@ -37,6 +39,47 @@ export function withNew(read: readonly AuditRecord[], live: readonly AuditRecord
   return [...live.filter(({ id }) => !known.has(id)), ...read].sort((a, b) => inStreamOrder(b, a));
 }
 
+export function firstOf({ epoch, firstRevision }: Episode): ChangeRef {
+  return { epoch, revision: firstRevision };
+}
+
+/** The episode that holds this change. */
+export function episodeOf(told: readonly Told[], of: ChangeRef): Told | undefined {
+  return told.find(({ entries }) => entries.some((entry) => keyOf(entry) === keyOf(of)));
+}
+
+/** The change of which its sentence tells: the last that a person made, else the one that says the cause. */
+export function leadOf({ persons, cause }: Episode): ChangeRef {
+  const { epoch, revision } = persons.at(-1) ?? cause;
+  return { epoch, revision };
+}
+
+/** Whether a rollback has something to take back: it sets rate, capacity and cap, never mode or breaker. */
+export function movedNumber({ before, after }: Pick<AuditRecord, 'before' | 'after'>): boolean {
+  if (after === null) return false;
+  if (before === null) return true;
+  return NUMBERS.some((name) => before[name] !== after[name]);
+}
+
+const NUMBERS = ['rate', 'capacity', 'inFlightMax'] as const;
+
+/** Whether the timed bounds that this change set are those that hold. */
+export function boundsStand(
+  entries: readonly AuditRecord[],
+  of: ChangeRef,
+  holds: readonly Pick<HoldView, 'kind'>[],
+): boolean {
+  if (!holds.some(({ kind }) => kind === 'bounds')) return false;
+  const sets = entries.filter(({ reason }) => reason === 'bounds_set');
+  return (
+    sets.some((entry) => keyOf(entry) === keyOf(of)) && !sets.some((entry) => isLater(entry, of))
+  );
+}
+
+function isLater(one: ChangeRef, than: ChangeRef): boolean {
+  return one.epoch > than.epoch || (one.epoch === than.epoch && one.revision > than.revision);
+}
+
 /** Where undoing a change goes, and what its button says. */
 export interface Undo {
   to: string;
@@ -51,10 +94,9 @@ export function undoOf(
   const older = stoodBefore(entries, of);
   if (older !== null) return { to: keyOf(older), words: 'Roll back to before this…' };
   const began = entries.find(({ epoch, revision }) => keyOf({ epoch, revision }) === keyOf(of));
-  const moved = entries.some(({ kind, after, epoch, revision }) => {
-    const later = epoch > of.epoch || (epoch === of.epoch && revision > of.revision);
-    return kind === 'change' && after !== null && later;
-  });
+  const moved = entries.some(
+    (entry) => entry.kind === 'change' && entry.after !== null && isLater(entry, of),
+  );
   const standsAlone = began === undefined || began.before !== null || began.after === null;
   return standsAlone || !moved ? null : { to: keyOf(of), words: 'Roll back to how it began…' };
 }

@@ -62,7 +62,7 @@ export function App() {
         ) : mayRead === null ? (
           <p class="empty">{sessionFault ?? 'Connecting…'}</p>
         ) : (
-          <Page route={route} />
+          <Page route={route} onSignIn={() => setFront('sign-in')} />
         )}
       </main>
       {front === 'help' && <Help onClose={() => setFront(null)} />}
@@ -75,12 +75,14 @@ export function App() {
   );
 }
 
-function Page({ route }: { route: Route }) {
+function Page({ route, onSignIn }: { route: Route; onSignIn: () => void }) {
   switch (route.page) {
     case 'overview':
       return <Overview route={route} />;
     case 'limiter':
-      return <LimiterPage key={route.name} name={route.name} change={route.change} />;
+      return (
+        <LimiterPage key={route.name} {...{ name: route.name, change: route.change, onSignIn }} />
+      );
     case 'policies':
       return <PoliciesPage name={route.name} />;
     case 'history':
