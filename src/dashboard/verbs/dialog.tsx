@@ -15,8 +15,8 @@ import {
   type Mode,
   NO_ENDS,
   requestOf,
+  specOf,
   usualHold,
-  VERBS,
 } from './specs.js';
 import { pinEnds } from './words.js';
 
@@ -60,7 +60,7 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
         );
   return (
     <ChangeForm
-      {...{ spec: VERBS[verb], limiter, run, missing, onClose }}
+      {...{ spec: specOf(verb, draft), limiter, run, missing, onClose }}
       reason={draft.reason}
       onReason={(reason) => change({ reason })}
       preview={(plan) => <Preview answer={plan} ends={endsOf(plan)} />}

@@ -96,6 +96,12 @@ export const VERBS: Record<Verb, VerbSpec> = {
   },
 };
 
+/** Bounds are set and ended in one dialog. */
+export function specOf(verb: Verb, { clear }: Pick<Draft, 'clear'>): VerbSpec {
+  if (verb !== 'bounds' || !clear) return VERBS[verb];
+  return { ...VERBS.bounds, does: 'End the bounds', undo: 'Set them again.' };
+}
+
 /** How long a hold lasts; null: until a person ends it, undefined: as the policy says. */
 export interface HoldChoice {
   title: string;
