@@ -75,7 +75,7 @@ const PROOF_FIELDS = [
 ] as readonly (keyof ProofMemory)[];
 
 function isProof(value: unknown): value is ProofMemory {
-  return isRecord(value) && PROOF_FIELDS.every((field) => Number.isFinite(value[field]));
+  return isRecord(value) && allFinite(value) && PROOF_FIELDS.every((field) => field in value);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -184,6 +184,9 @@ export interface ProofMemory {
   asked: number;
   count: number;
   ms: number;
+  /** The most that was answered well at a time, per second: in the window under way, and in that which proved good. */
+  peak?: number;
+  goodPeak?: number;
   /** Windows in a row with clearly less goodput, and the goodput of the last. */
   bad: number;
   worse: number;

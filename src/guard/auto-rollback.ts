@@ -14,8 +14,8 @@ import { type Guard, passed } from './types.js';
  *   worse by more than 10 %, and than     bad; twice in a row: back to what proved good, if the limits rose within
  *     four times the noise of counting      a minute, or a policy was adopted within five
  *   too little is asked for to be as good, or slower routes, or other processes report: no evidence
- *   nothing at all is answered for a second: a pause, of which, as of the time that it takes to make up for it, nothing
- *     is said. What a raise did to a service is seen in what it answers
+ *   something is asked for, and nothing at all answered: a pause, of which, as of the time that it takes to make up for
+ *     it, nothing is said. What a raise did to a service is seen in what it answers
  *
  * Afterwards raises end at what proved good for a minute, then 2, 4, … at most an hour if it happens again: it never
  * flaps. It only lowers, never while a person holds, and never beyond the bounds.
@@ -32,7 +32,7 @@ export const PROOF = {
   badWindows: 2,
   /** What is reached for must be this share of the former goodput at least, or it is the demand that fell. */
   demand: 0.98,
-  /** A second in which more than this many times the former goodput is asked for makes up for no other. */
+  /** What is asked for beyond this many times the most that was answered at a time, while good, makes up for nothing. */
   burst: 1.5,
   /** So many answers must have been due for none to be a pause. */
   pauseAnswers: 5,
@@ -47,7 +47,7 @@ export const PROOF = {
 };
 
 const LONG_MS = 3_600_000;
-const NO_WINDOW = { ok: 0, asked: 0, count: 0, ms: 0 };
+const NO_WINDOW = { ok: 0, asked: 0, count: 0, ms: 0, peak: 0 };
 
 /** What is known before the guards judge; undefined where there is nothing to watch over. */
 export function observeProof(
@@ -148,12 +148,14 @@ function watched(proof: ProofMemory, sample: Sample): ProofMemory {
   const { rate, inFlightMax } = sample.inForce.target;
   // Of a sample that stands for long only its rates are known: it counts for a few seconds.
   const ms = Math.min(Math.max(0, traffic.intervalMs), PROOF.windowMs);
-  if (traffic.answers === 0 && (proof.good * ms) / 1000 >= PROOF.pauseAnswers) {
+  const asked = traffic.admittedRate + traffic.deniedByRate + traffic.deniedByCap;
+  // Where nobody asked, none was due.
+  const due = (Math.min(proof.good, asked) * ms) / 1000;
+  if (traffic.answers === 0 && due >= PROOF.pauseAnswers) {
     return { ...proof, ...NO_WINDOW, bad: 0, settleMs: drainMs(sample, proof.settleMs + 2 * ms) };
   }
   if (proof.settleMs > 0) return { ...proof, ...NO_WINDOW };
-  const asked = traffic.admittedRate + traffic.deniedByRate + traffic.deniedByCap;
-  const most = proof.good > 0 ? PROOF.burst * proof.good : asked;
+  const most = proof.good > 0 ? PROOF.burst * Math.max(proof.good, proof.goodPeak ?? 0) : asked;
   const begins = proof.ms === 0;
   const next = {
     ...proof,
@@ -163,6 +165,7 @@ function watched(proof: ProofMemory, sample: Sample): ProofMemory {
     asked: proof.asked + (Math.min(asked, most) * ms) / 1000,
     count: proof.count + traffic.answers,
     ms: proof.ms + ms,
+    peak: Math.max(proof.peak ?? 0, traffic.okRate),
   };
   if (next.ms >= PROOF.windowMs && next.count >= PROOF.windowAnswers) return judged(next, sample);
   return next.ms < PROOF.windowMostMs ? next : { ...next, ...nothingKnown(sample) };
@@ -174,14 +177,15 @@ function judged(proof: ProofMemory, sample: Sample): ProofMemory {
   const { rate, inFlightMax } = inForce.target;
   const seen = (1000 * proof.ok) / proof.ms;
   const asked = (1000 * proof.asked) / proof.ms;
-  const { count, atRate, atCap } = proof;
+  const { count, atRate, atCap, peak = 0 } = proof;
   // What a full bucket held is answered beside the rate, once: no later window could be as good.
   const lasting = Math.min(seen, atRate);
   const next = { ...proof, ...NO_WINDOW, bad: 0 };
-  const now = { rate: atRate, cap: atCap, reporting: traffic.reporting, answers: count };
+  const { reporting } = traffic;
+  const now = { rate: atRate, cap: atCap, reporting, answers: count, goodPeak: peak };
   const above = rate > proof.rate || inFlightMax > proof.cap;
   const blamed = proof.sinceRiseMs <= PROOF.blameMs || proof.adoptedMs <= PROOF.adoptedMs;
-  const known = proof.good > 0 && proof.reporting === traffic.reporting;
+  const known = proof.good > 0 && proof.reporting === reporting;
   if (!(above && blamed && known)) return { ...next, ...now, good: lasting };
   const explained =
     asked < PROOF.demand * proof.good ||

@@ -26,8 +26,13 @@ interface Tick {
   inForce?: SampleParts['inForce'];
 }
 
-/** A second a tick; what is decided is in force at the next. */
-function play(ticks: readonly Tick[], policy: Policy = policyOf(), given?: ProofMemory) {
+/** A second a tick, unless told otherwise; what is decided is in force at the next. */
+function play(
+  ticks: readonly Tick[],
+  policy: Policy = policyOf(),
+  given?: ProofMemory,
+  tickMs = 1000,
+) {
   const inForce = { rate: 100, capacity: 50, inFlightMax: 24 };
   let proof = given;
   const decisions = ticks.map((tick, i) => {
@@ -36,10 +41,11 @@ function play(ticks: readonly Tick[], policy: Policy = policyOf(), given?: Proof
     const { ok, asked = 400 } = tick;
     const sample: Sample = {
       ...sampleOf({
-        nowMs: 1_000_000 + 1000 * i,
+        nowMs: 1_000_000 + tickMs * i,
+        dtMs: tickMs,
         traffic: {
-          ...{ okRate: ok, answers: ok, answerRate: ok, admittedRate: ok },
-          ...{ offeredRate: asked, deniedByRate: asked - ok },
+          ...{ okRate: ok, answers: (ok * tickMs) / 1000, answerRate: ok, admittedRate: ok },
+          ...{ intervalMs: tickMs, offeredRate: asked, deniedByRate: asked - ok },
           ...tick.traffic,
         },
         inForce: { mode: 'auto', ...tick.inForce, target: { ...inForce } },
@@ -109,6 +115,25 @@ describe('goes back', () => {
     expect(play([...large, ...many(25, { ok: 30, asked: 9000 })]).back).toHaveLength(1);
     const after = [...many(4, { ok: 0 }), ...many(30, { ok: 60 })];
     expect(play([...raised, ...after]).back).toHaveLength(1);
+  });
+
+  const again = (times: number, of: readonly Tick[]) => many(times, { ok: 0 }).flatMap(() => of);
+
+  test('where a tick in which one of ten processes had nothing to tell is no pause', () => {
+    const idle = { ok: 0, asked: 0 };
+    const good = again(200, [...many(9, { ok: 1000, asked: 4000 }), idle]);
+    const after = again(20, [...many(9, { ok: 500, asked: 4000 }), idle]);
+    const rises = { ok: 1000, asked: 4000, rate: 1500 };
+    const policy = policyOf({ bounds: { rate: { min: 20, max: 4000 } } });
+    const first = { ...good[0]!, sets: { rate: 1000 } };
+    expect(play([first, ...good, rises, ...after], policy, undefined, 100).back).toHaveLength(1);
+  });
+
+  test('where all ask in one second of five, as they did while it was good', () => {
+    const second = (ok: number) => [{ ok, asked: 1500 }, ...many(4, { ok: 0, asked: 0 })];
+    const rises = { ok: 0, asked: 0, rate: 150 };
+    expect(play([...again(4, second(500)), rises, ...again(6, second(300))]).back).toHaveLength(1);
+    expect(play([...again(4, second(500)), rises, ...again(6, second(490))]).back).toEqual([]);
   });
 
   test('never below the bounds of today', () => {
@@ -274,7 +299,10 @@ test('what proved good outlives a checkpoint and another law; what is not whole 
   expect(reviveDecideState(policyOf(), stored).memory.proof).toEqual(proof);
   const other = policyOf({ control: { law: 'aimd' } });
   expect(reviveDecideState(other, stored).memory.proof).toEqual(proof);
-  for (const broken of [{ ...proof, ms: 'x' }, { rate: 1 }, 7, null]) {
+  const { peak: _, goodPeak: __, ...older } = proof!;
+  const ofOlder = { ...state, memory: { ...state.memory, proof: older } };
+  expect(reviveDecideState(policyOf(), ofOlder).memory.proof).toEqual(older);
+  for (const broken of [{ ...proof, ms: 'x' }, { ...proof, peak: 'x' }, { rate: 1 }, 7, null]) {
     const text = JSON.parse(
       JSON.stringify({ ...stored, memory: { ...stored.memory, proof: broken } }),
     );
