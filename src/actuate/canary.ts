@@ -136,8 +136,11 @@ async function beginCanary(
   };
   const livesMs = Math.round(forMs * CANARY_PATIENCE + SPARE_MS);
   const key = limiterKeys(address).policyVersion(loaded.hash);
-  // A version that was adopted before is kept already, and longer.
-  await redis.set(key, loaded.json, 'PX', livesMs, 'NX');
+  // A version that was adopted before is kept already, for good; one that was tried, or fell out, for too short a time.
+  if ((await redis.set(key, loaded.json, 'PX', livesMs, 'NX')) === null) {
+    const leftMs = await redis.pttl(key);
+    if (leftMs !== -1 && leftMs < livesMs) await redis.pexpire(key, livesMs);
+  }
   const before = parseCanary(params.canary);
   const told =
     anew !== undefined

@@ -12,6 +12,7 @@ import { effective } from '../redis/effective.js';
 import { fleetKeys, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { readSources } from '../redis/sources.js';
+import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
 import { logAdoption } from './adoption-log.js';
 import { createSeenSoFar, responseObjective, type SeenSoFar } from './canary-seen.js';
 import type { LimiterDeps } from './managed-limiter.js';
@@ -61,13 +62,13 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
     return { ...loaded, file: file || loaded.file, ...(text ? { text } : {}) };
   }
 
-  async function begin(canary: Canary, nowMs: number): Promise<Watched> {
+  async function begin(canary: Canary): Promise<Watched> {
     const of = `${canary.policy} ${canary.epoch}`;
     if (now?.of === of) return now;
     const loaded = await readTried(canary.policy);
     const seen = (one: typeof address) => createSeenSoFar(redis, one, canary.since);
     const groups = { canary: seen(other), others: seen(address) };
-    now = { of, loaded, ...groups, lookedMs: nowMs, restedMs: 0 };
+    now = { of, loaded, ...groups, lookedMs: canary.since, restedMs: 0 };
     return now;
   }
 
@@ -76,7 +77,9 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
       if (rests === null) await group.read(nowMs);
       else group.skip(nowMs);
     }
-    if (rests !== null) watched.restedMs += nowMs - watched.lookedMs;
+    // Who leads late cannot read what was before, nor know whether it rested: of that time nothing counts.
+    const readMs = rests === null ? TELEMETRY_TTL_MS : 0;
+    watched.restedMs += Math.max(0, nowMs - watched.lookedMs - readMs);
     watched.lookedMs = nowMs;
     const { loaded, restedMs } = watched;
     const objective = loaded === null ? null : responseObjective(loaded.policy);
@@ -190,7 +193,7 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
       if (atMs < lookAtMs) return false;
       lookAtMs = atMs + LOOK_MS;
       const found = { params, nowUs };
-      const watched = await begin(canary, nowMs);
+      const watched = await begin(canary);
       const { loaded } = watched;
       const rests = restsAt(params, nowMs);
       const { whole, seen } = await look(watched, canary, rests, nowMs);

@@ -232,6 +232,48 @@ test('the time that it rested is added, and what both saw meanwhile does not cou
   expect(detail).toMatchObject({ seen: { restedMs: 20_000, canary: { failed: 0 } } });
 });
 
+test('who leads late makes up for what it cannot read: that may have rested', async () => {
+  const forMs = 600_000;
+  await tryFirst(redis, A, { percent: 50, forMs }, options());
+  await says(freeze(3_600_000));
+  expect(await looksAfter(forMs - 100_000)).toBe(false);
+  await says(thaw());
+  await answers(forMs - 100_000, 90);
+  watch = await leader(redis);
+  // It reads the last two minutes, and takes the eight before for rest.
+  for (const s of [601, 700, 800, 900, 1000, 1079]) {
+    expect(await looksAfter(1000 * s)).toBe(false);
+  }
+  expect(await looksAfter(1_082_000)).toBe(true);
+  const { reason, detail } = await newest();
+  expect(reason).toBe('canary_passed');
+  expect(detail).toMatchObject({ seen: { restedMs: 481_000 } });
+});
+
+test('who leads late while it rests knows nothing of the time before', async () => {
+  await tries(A);
+  await says(freeze(3_600_000));
+  expect(await looksAfter(40_000)).toBe(false);
+  await says(thaw());
+  await answers(40_000, 40);
+  expect(await looksAfter(FOR_MS + 39_000)).toBe(false);
+  expect(await looksAfter(FOR_MS + 41_000)).toBe(true);
+  expect((await newest()).detail).toMatchObject({ seen: { restedMs: 40_000 } });
+});
+
+test('a version that is tried again is kept at least as long as its trial', async () => {
+  const key = limiterKeys(address).policyVersion(A.hash);
+  await redis.set(key, A.json, 'PX', 30_000);
+  await tries(A);
+  expect(await redis.pttl(key)).toBeGreaterThan(3 * FOR_MS);
+  // One that was adopted is kept for good.
+  await says(stopCanary);
+  await redis.persist(key);
+  await adoptOrTry(redis, at(140, { canary: { percent: 10, for: '10m' } }), options());
+  await tries(A);
+  expect(await redis.pttl(key)).toBe(-1);
+});
+
 test('a file that changes again ends it: for another canary, or, where that cannot be, at once for all', async () => {
   const file = (loaded: LoadedPolicy) => adoptOrTry(redis, loaded, options());
   const tried = (rate: number, more = {}) =>
