@@ -7,7 +7,7 @@ import { limiterOfId } from './refund-id.js';
 import { createWiring } from './wiring.js';
 
 export interface CanarySide {
-  /** Who decides for this subject while there is a canary; null: the limiter itself. */
+  /** Who decides for this subject while there is a canary; null: the limiter itself, as once this is closed. */
   decides(subject: string | null): LimiterParts | null;
   /** Who made a decision, by its id. */
   ofId(id: string): LimiterParts;
@@ -19,6 +19,7 @@ export interface CanarySide {
 export function createCanarySide(own: LimiterParts, options: LimiterOptions): CanarySide {
   const { adopted, clock, time, resolved, view } = own;
   let made: LimiterParts | null = null;
+  let closed = false;
   let ending: ReturnType<typeof setTimeout> | undefined;
 
   function make(percent: number): LimiterParts {
@@ -71,7 +72,8 @@ export function createCanarySide(own: LimiterParts, options: LimiterOptions): Ca
   return {
     decides(subject) {
       const { canary } = adopted;
-      if (canary === undefined || !canary.reaches(subject)) return null;
+      // A take that comes while its limiter closes would make one that nobody closes.
+      if (closed || canary === undefined || !canary.reaches(subject)) return null;
       const nowMs = redisMs();
       if (nowMs >= canary.until || rests(nowMs)) return null;
       const side = make(canary.percent);
@@ -86,6 +88,7 @@ export function createCanarySide(own: LimiterParts, options: LimiterOptions): Ca
       return made;
     },
     async close() {
+      closed = true;
       clearTimeout(ending);
       const side = made;
       made = null;

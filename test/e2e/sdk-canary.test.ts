@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { compileCanary } from '../../src/enforce/canary-reach.js';
+import { partsDeciding, partsOf } from '../../src/enforce/limiter-parts.js';
 import { takeAll } from '../../src/index.js';
 import { canaryText } from '../../src/redis/canary.js';
 import { limiterKeys } from '../../src/redis/keys.js';
@@ -144,6 +145,17 @@ test.each([
     await until('the canary decides', async () => byCanary(await api.take(user)));
   },
 );
+
+test('a set that takes while its limiter closes makes no limiter of the canary, which nobody would close', async () => {
+  await begins(50);
+  const api = limiter();
+  await api.ready();
+  const parts = partsOf('limiter', api);
+  const closing = api.close();
+  for (const user of users) expect(partsDeciding(parts, user)).toBe(parts);
+  await closing;
+  expect(parts.closed).toBe(true);
+});
 
 test('a hold that lapses by itself ends for its canary as well', async () => {
   const canary = await begins(50);
