@@ -203,6 +203,49 @@ test('reading needs no token on loopback; changes do, and a role is shown', asyn
   await context.close();
 });
 
+test('from what happened to its undo: bounds are ended, a pin that stands is named', async () => {
+  await pinned('search', [60, 70]);
+  const bounds = await stage.verb('search', 'bounds', { rateMin: 15, forMs: 3_600_000 });
+  const { page, context, faults } = await stage.open({ signedIn: false });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await go(page, '#/history');
+  await page
+    .getByRole('link', { name: /^See and undo\s*: search$/ })
+    .first()
+    .click();
+  // What a person did last, not what the episode began with.
+  await page.getByRole('heading', { name: `Change r${bounds.revision}`, exact: true }).waitFor();
+  await verb(page, 'Sign in to undo this').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Token').fill(stage.token);
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByText('It moved no number').waitFor();
+  expect(await page.locator('.one-change').getByText('Roll back to before this…').count()).toBe(0);
+  const head = await page.locator('header.top').boundingBox();
+  const actions = await page.locator('.actions.verbs').boundingBox();
+  expect(actions!.y).toBeGreaterThanOrEqual(head!.y + head!.height);
+
+  await verb(page, 'Roll back…').click();
+  await dialog.getByText(/^Ends the pin of local; holds \S+\/s for 1 hour, then/).waitFor();
+  const submit = await dialog.getByRole('button', { name: 'Roll back', exact: true }).boundingBox();
+  const box = await dialog.boundingBox();
+  expect(submit!.y + submit!.height).toBeLessThan(box!.y + box!.height);
+  expect(box!.y + box!.height).toBeLessThanOrEqual(800);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+
+  await verb(page, 'End these bounds…').click();
+  expect(await dialog.getByLabel('end the bounds that hold now').isChecked()).toBe(true);
+  await dialog.locator('tr.moved').getByText('→ 20 … 400/s').waitFor();
+  await dialog.getByRole('button', { name: 'End the bounds' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await verb(page, 'End these bounds…').waitFor({ state: 'detached' });
+  expect((await params('search')).minRate).toBe(20);
+  expect(faults).toEqual([]);
+  await context.close();
+});
+
 test('C98: markup, formulas, directions and 10 KB in names do nothing', async () => {
   await pinned('search', [80]);
   const { page, context, faults } = await stage.open();
