@@ -1,5 +1,4 @@
 /** One change: before and after, who, why, and whether the same inputs give the same decision again. Stage: dashboard. */
-import type { Verb } from '../../api/types.js';
 import { withUnit } from '../../view/signal-unit.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
@@ -7,22 +6,12 @@ import { useAnswer } from '../data/ask.js';
 import { AnswerState } from '../parts/answer.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
-import { type ChangeRef, limiterHash } from '../routing.js';
+import { limiterHash } from '../routing.js';
 import { ValuesTable } from '../verbs/preview.jsx';
-import type { Undo } from './told.js';
-import { UndoOf } from './undo.jsx';
+import { UndoOf, type UndoProps } from './undo.jsx';
 
-export interface ChangeProps {
+export interface ChangeProps extends UndoProps {
   limiter: string;
-  change: ChangeRef;
-  /** null: nobody may, or there is nowhere to go. */
-  undo: Undo | null;
-  /** Of the whole episode that it is in the midst of. */
-  undoAll: Undo | null;
-  /** It set the timed bounds that hold. */
-  boundsStand: boolean;
-  onVerb: (verb: Verb, to: string) => void;
-  onSignIn: () => void;
 }
 
 export function Change(props: ChangeProps) {

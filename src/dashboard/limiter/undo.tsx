@@ -1,14 +1,26 @@
 /** How one change is undone: its button, or in a line why there is none. Stage: dashboard. */
 import type { AuditRecord, Verb } from '../../api/types.js';
 import { mayWrite, useStore } from '../data/store.js';
+import type { ChangeRef } from '../routing.js';
 import { VERBS } from '../verbs/specs.js';
-import type { ChangeProps } from './change.jsx';
-import { movedNumber } from './told.js';
+import { movedNumber, type Undo } from './told.js';
 
 /** Of these a rollback takes nothing back where they moved no number; they have a way back of their own. */
 const OWN_WAY: readonly Verb[] = ['pin', 'rollback', 'freeze', 'trip', 'promote'];
 
-export interface UndoOfProps extends Omit<ChangeProps, 'limiter'> {
+export interface UndoProps {
+  change: ChangeRef;
+  /** null: nobody may, or there is nowhere to go. */
+  undo: Undo | null;
+  /** Of the whole episode that it is in the midst of. */
+  undoAll: Undo | null;
+  /** It set the timed bounds that hold. */
+  boundsStand: boolean;
+  onVerb: (verb: Verb, to: string) => void;
+  onSignIn: () => void;
+}
+
+interface UndoOfProps extends UndoProps {
   entry: Pick<AuditRecord, 'before' | 'after' | 'reason' | 'actor'>;
 }
 
