@@ -26,7 +26,7 @@ import { createManagedLimiter } from './limiter.js';
 import { createLoop } from './loop.js';
 import type { ManagedLimiter } from './managed-limiter.js';
 import { createMembership } from './membership.js';
-import { createPolicyFiles } from './policy-files.js';
+import { createPolicyFiles, faultsOf } from './policy-files.js';
 import { openRedis } from './redis.js';
 import { createServerWatch } from './server-watch.js';
 import { createTurnFailures } from './turn-failures.js';
@@ -128,8 +128,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   function stateOfFile(name: string, adoptedHash: string, tried?: string) {
     const file = policies.files.get(name);
-    const faults = policies.faults.map(
-      ({ file, field, message }) => `${file}: ${field} ${message}`,
+    const faults = faultsOf(name, policies).map(
+      (fault) => `${fault.file}: ${fault.field} ${fault.message}`,
     );
     if (file === undefined) return { file: 'none' as const, faults };
     const differs = waits(file) || file.hash === tried ? ('pending' as const) : ('drift' as const);

@@ -89,6 +89,17 @@ export function createPolicyFiles(options: {
   };
 }
 
+/** Those of the limiter's own file; where it has none, those of files that no limiter is known to come from: one may be its own. */
+export function faultsOf(
+  limiter: string,
+  { files, faults }: Pick<PolicyFiles, 'files' | 'faults'>,
+): PolicyFault[] {
+  const own = files.get(limiter)?.file;
+  if (own !== undefined) return faults.filter(({ file }) => file === own);
+  const known = new Set([...files.values()].map(({ file }) => file));
+  return faults.filter(({ file }) => !known.has(file));
+}
+
 /** One hash over names and bytes; helper files beside the policies count too. What cannot be read counts as such. */
 function contentDigest(paths: readonly string[]): string {
   const hash = createHash('sha256');

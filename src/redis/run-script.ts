@@ -127,12 +127,25 @@ function byHash(redis: RedisClient, call: ScriptCall): Promise<unknown> {
   const command = scriptCommand(redis, call);
   if (command !== null) return redis.sendCommand(command) as Promise<unknown>;
   const { script, keys, args, packed } = call;
-  if (packed) return redis.callBuffer('evalsha', script.sha, keys.length, ...keys, ...args);
+  if (packed) return bytesOf(redis).evalshaBuffer(script.sha, keys.length, ...keys, ...args);
   return redis.evalsha(script.sha, keys.length, ...keys, ...args);
 }
 
+/**
+ * There, though its types do not say so. Not `callBuffer`: a client with `enableAutoPipelining` sends its first
+ * argument as the command.
+ */
+interface BytesClient {
+  evalBuffer(...args: ScriptArg[]): Promise<unknown>;
+  evalshaBuffer(...args: ScriptArg[]): Promise<unknown>;
+}
+
+function bytesOf(redis: RedisClient): BytesClient {
+  return redis as unknown as BytesClient;
+}
+
 function byText(redis: RedisClient, { script, keys, args, packed }: ScriptCall): Promise<unknown> {
-  if (packed) return redis.callBuffer('eval', script.lua, keys.length, ...keys, ...args);
+  if (packed) return bytesOf(redis).evalBuffer(script.lua, keys.length, ...keys, ...args);
   return redis.eval(script.lua, keys.length, ...keys, ...args);
 }
 

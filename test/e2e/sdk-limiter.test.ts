@@ -180,6 +180,19 @@ test('C07: an open breaker denies all with its reason, and closing gives no save
   expect(after[0]!.reason).toBe('rate');
 });
 
+test('a client that pipelines by itself heals too when scripts are gone, also for subjects beyond ASCII', async () => {
+  const redis = server.client({ enableAutoPipelining: true });
+  const api = limiter({ redis });
+  await setParams(admin, address(api), { rate: 1000, capacity: 1000 });
+  for (const subject of ['user', 'Ünïcode']) {
+    await admin.script('FLUSH', 'SYNC');
+    const all = Array.from({ length: 9 }, (_, i) => api.take(`${subject}:${i}`));
+    expect((await Promise.all(all)).map(({ source }) => source)).toEqual(Array(9).fill('redis'));
+  }
+  await api.close();
+  redis.disconnect();
+});
+
 test('C48: alone, waiting exactly the retry time is always enough (10000 phases)', async () => {
   const client = server.client({ enableAutoPipelining: true });
   const startUs = Date.now() * 1000 + 10_000_000;
