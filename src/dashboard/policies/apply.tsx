@@ -3,7 +3,8 @@ import { useState } from 'preact/hooks';
 import type { ApplyAnswer, ApplyRequest } from '../../api/types.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
-import { Glyph } from '../parts/glyph.jsx';
+import { Notes } from '../parts/notes.jsx';
+import { NowThen } from '../parts/now-then.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { useDryRun } from '../verbs/dry-run.js';
 import { ChangeForm } from '../verbs/form.jsx';
@@ -90,16 +91,7 @@ function Preview({ answer: { plan, sentence } }: { answer: ApplyAnswer }) {
       <p class="sentence">
         <Outside text={sentence} />
       </p>
-      {plan.warnings.length > 0 && (
-        <ul class="notes">
-          {plan.warnings.map((warning) => (
-            <li key={warning}>
-              <Glyph shape="look" />
-              <Outside text={warning} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Notes notes={plan.warnings} />
     </>
   );
 }
@@ -116,24 +108,5 @@ function Numbers({ plan }: { plan: ApplyAnswer['plan'] }) {
     ),
   ];
   if (rows.length === 0) return null;
-  return (
-    <table>
-      <thead>
-        <tr>
-          <td />
-          <th scope="col">now</th>
-          <th scope="col">then</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(([name, now, then]) => (
-          <tr key={name} class={now === then ? 'same' : 'moved'}>
-            <th scope="row">{name}</th>
-            <td>{now}</td>
-            <td>{now === then ? 'the same' : `→ ${then}`}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+  return <NowThen rows={rows} heads={['now', 'then']} />;
 }

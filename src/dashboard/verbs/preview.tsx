@@ -2,7 +2,9 @@
 import type { EntryValues } from '../../actuate/entry.js';
 import type { VerbAnswer } from '../../api/types.js';
 import { number } from '../../view/text.js';
-import { Glyph, stateWords } from '../parts/glyph.jsx';
+import { stateWords } from '../parts/glyph.jsx';
+import { Notes } from '../parts/notes.jsx';
+import { NowThen } from '../parts/now-then.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 
@@ -28,30 +30,10 @@ interface ValuesTableProps {
 }
 
 export function ValuesTable({ before, after, heads = ['now', 'then'] }: ValuesTableProps) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <td />
-          <th scope="col">{before === null ? '' : heads[0]}</th>
-          <th scope="col">{heads[1]}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {ROWS.map(([name, say]) => {
-          const now = before === null ? '' : say(before);
-          const then = say(after);
-          return (
-            <tr key={name} class={now === then ? 'same' : 'moved'}>
-              <th scope="row">{name}</th>
-              <td>{now}</td>
-              <td>{now === then ? 'the same' : `→ ${then}`}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+  const rows = ROWS.map(
+    ([name, say]) => [name, before === null ? '' : say(before), say(after)] as const,
   );
+  return <NowThen rows={rows} heads={[before === null ? '' : heads[0], heads[1]]} />;
 }
 
 type Bounds = NonNullable<VerbAnswer['bounds']>;
@@ -64,19 +46,7 @@ function BoundsTable({ before, after }: Bounds) {
     ['Bounds of the rate', range(before.rate, '/s'), range(after.rate, '/s')],
     ['Bounds of the cap', cap(before), cap(after)],
   ] as const;
-  return (
-    <table>
-      <tbody>
-        {rows.map(([name, now, then]) => (
-          <tr key={name} class={now === then ? 'same' : 'moved'}>
-            <th scope="row">{name}</th>
-            <td>{now}</td>
-            <td>{now === then ? 'the same' : `→ ${then}`}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+  return <NowThen rows={rows} />;
 }
 
 /** `ends`: what of a person's it takes the place of. */
@@ -116,16 +86,7 @@ export function Preview({ answer, ends }: { answer: VerbAnswer; ends: string | n
           Evidence: <Outside text={answer.evidence.text} />
         </p>
       )}
-      {notes.length > 0 && (
-        <ul class="notes">
-          {notes.map((note) => (
-            <li key={note}>
-              <Glyph shape="look" />
-              <Outside text={note} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Notes notes={notes} />
     </>
   );
 }
