@@ -4,6 +4,7 @@ import { span } from '../../view/text.js';
 import type { Level } from '../data/attention.js';
 import { nowMs } from '../data/store.js';
 import { Glyph } from '../parts/glyph.jsx';
+import { Heads } from '../parts/heads.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { changeHash } from '../routing.js';
@@ -36,18 +37,10 @@ export function Exports({ daemons }: { daemons: readonly Daemon[] }) {
       ) : (
         <div class="scrolled stacked">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Daemon</th>
-                <th scope="col">To</th>
-                <th scope="col">State</th>
-                <th scope="col" class="num">
-                  Behind
-                </th>
-                <th scope="col">Newest there</th>
-                <th scope="col">Heads signed</th>
-              </tr>
-            </thead>
+            <Heads
+              titles={['Daemon', 'To', 'State', 'Behind', 'Newest there', 'Heads signed']}
+              nums={['Behind']}
+            />
             <tbody>
               {places.map(({ daemon, place }) => (
                 <Row key={`${daemon.owner} ${place.kind} ${place.to}`} {...{ daemon, place }} />

@@ -2,6 +2,7 @@
 import type { FleetAnswer } from '../../api/types.js';
 import { span } from '../../view/text.js';
 import { Glyph } from '../parts/glyph.jsx';
+import { Heads } from '../parts/heads.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { limiterHash } from '../routing.js';
 
@@ -20,15 +21,7 @@ export function Leases({ leases }: { leases: FleetAnswer['leases'] }) {
         </summary>
         <div class="scrolled stacked">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Limiter</th>
-                <th scope="col">Lease</th>
-                <th scope="col" class="num">
-                  Last tick
-                </th>
-              </tr>
-            </thead>
+            <Heads titles={['Limiter', 'Lease', 'Last tick']} nums={['Last tick']} />
             <tbody>
               {order.slice(0, SHOWN).map(({ limiter, owner, lastTickAgeMs }) => (
                 <tr key={limiter}>

@@ -7,6 +7,7 @@ import { isQuiet } from '../data/attention.js';
 import { useStore } from '../data/store.js';
 import { AnswerState } from '../parts/answer.jsx';
 import { Glyph } from '../parts/glyph.jsx';
+import { Heads } from '../parts/heads.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { limiterHash } from '../routing.js';
 import { useTitle } from '../shell/title.js';
@@ -28,9 +29,7 @@ export function FleetPage() {
   const alerts = useAlerts();
   const fires = firing(alerts.value);
   const wrong = [
-    ...(fires.length > 0
-      ? [fires.length === 1 ? `${fires[0]!.what}` : `${fires.length} alerts`]
-      : []),
+    ...(fires.length > 0 ? [fires.length === 1 ? fires[0]!.what : `${fires.length} alerts`] : []),
     ...(answer?.redis.unknown != null ? ['Redis cannot be asked'] : []),
     ...(gone.length > 0 ? [`${gone.length} silent`] : []),
     ...(unled.length > 0 ? [`${unled.length} without a daemon`] : []),
@@ -68,21 +67,10 @@ function Daemons({ daemons }: { daemons: readonly Daemon[] }) {
       <h2>Daemons</h2>
       <div class="scrolled stacked">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">State</th>
-              <th scope="col">Host</th>
-              <th scope="col" class="num">
-                Leads
-              </th>
-              <th scope="col" class="num">
-                Policy faults
-              </th>
-              <th scope="col">Version</th>
-              <th scope="col">Listens at</th>
-            </tr>
-          </thead>
+          <Heads
+            titles={['Name', 'State', 'Host', 'Leads', 'Policy faults', 'Version', 'Listens at']}
+            nums={['Leads', 'Policy faults']}
+          />
           <tbody>
             {daemons.map((daemon) => (
               <tr key={daemon.owner}>

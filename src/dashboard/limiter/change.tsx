@@ -4,6 +4,7 @@ import { number } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
 import { AnswerState } from '../parts/answer.jsx';
+import { Heads } from '../parts/heads.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { limiterHash } from '../routing.js';
@@ -93,17 +94,10 @@ export function Change(props: ChangeProps) {
             {answer.signals.length > 0 && (
               <table>
                 <caption class="unseen">What the law saw</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Signal it saw</th>
-                    <th scope="col" class="num">
-                      Reading
-                    </th>
-                    <th scope="col" class="num">
-                      Setpoint
-                    </th>
-                  </tr>
-                </thead>
+                <Heads
+                  titles={['Signal it saw', 'Reading', 'Setpoint']}
+                  nums={['Reading', 'Setpoint']}
+                />
                 <tbody>
                   {answer.signals.map((signal) => (
                     <tr key={signal.signal}>

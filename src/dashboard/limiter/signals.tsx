@@ -7,6 +7,7 @@ import { useAnswer } from '../data/ask.js';
 import type { Level } from '../data/attention.js';
 import { AnswerState } from '../parts/answer.jsx';
 import { Glyph } from '../parts/glyph.jsx';
+import { Heads } from '../parts/heads.jsx';
 import { Outside } from '../parts/outside.jsx';
 
 const LEVEL: Record<SignalVerdict, Level> = {
@@ -29,19 +30,10 @@ export function Signals({ limiter }: { limiter: string }) {
       ) : (
         <div class="scrolled stacked">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Signal</th>
-                <th scope="col" class="num">
-                  Reading
-                </th>
-                <th scope="col" class="num">
-                  Setpoint
-                </th>
-                <th scope="col">State</th>
-                <th scope="col">So the law</th>
-              </tr>
-            </thead>
+            <Heads
+              titles={['Signal', 'Reading', 'Setpoint', 'State', 'So the law']}
+              nums={['Reading', 'Setpoint']}
+            />
             <tbody>
               {answer.signals.map((view) => (
                 <tr key={view.signal}>

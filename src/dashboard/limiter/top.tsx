@@ -5,6 +5,7 @@ import { number } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
 import { AnswerState } from '../parts/answer.jsx';
+import { Heads } from '../parts/heads.jsx';
 import { Clipped } from '../parts/outside.jsx';
 
 export function TopSubjects({ limiter }: { limiter: string }) {
@@ -14,6 +15,7 @@ export function TopSubjects({ limiter }: { limiter: string }) {
   // Until the other answer is there, the old one is shown as what it is.
   const counted = answer?.by ?? by;
   const countOf = (one: TopSubject) => (counted === 'taken' ? one.tokens : one.denied) ?? 0;
+  const count = `${counted === 'taken' ? 'Tokens' : 'Denials'}, 5 min`;
   const most = Math.max(1, ...(answer?.subjects ?? []).map(countOf));
   return (
     <section class="sheet" aria-label="Top subjects">
@@ -34,17 +36,7 @@ export function TopSubjects({ limiter }: { limiter: string }) {
         <p class="soft">None in the last five minutes.</p>
       ) : (
         <table class="top-subjects">
-          <thead>
-            <tr>
-              <th scope="col">Subject</th>
-              <th scope="col" class="num">
-                {counted === 'taken' ? 'Tokens' : 'Denials'}, 5 min
-              </th>
-              <th scope="col" class="num">
-                Share
-              </th>
-            </tr>
-          </thead>
+          <Heads titles={['Subject', count, 'Share']} nums={[count, 'Share']} />
           <tbody>
             {answer.subjects.map((one) => (
               <tr key={one.subject}>

@@ -7,6 +7,7 @@ import { useAnswer } from '../data/ask.js';
 import { mayApply, mayWrite, useStore } from '../data/store.js';
 import { AnswerState } from '../parts/answer.jsx';
 import { Done } from '../parts/done.jsx';
+import { Heads } from '../parts/heads.jsx';
 import { Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { changeHash, limiterHash } from '../routing.js';
@@ -144,18 +145,10 @@ function Owners({ plan }: { plan: Plan }) {
       <h2>Who owns what is in force</h2>
       <div class="scrolled stacked">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Number</th>
-              <th scope="col" class="num">
-                In force
-              </th>
-              <th scope="col" class="num">
-                By its file
-              </th>
-              <th scope="col">Owner</th>
-            </tr>
-          </thead>
+          <Heads
+            titles={['Number', 'In force', 'By its file', 'Owner']}
+            nums={['In force', 'By its file']}
+          />
           <tbody>
             {plan.numbers.map((one) => (
               <tr key={one.name}>
