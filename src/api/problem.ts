@@ -95,6 +95,13 @@ export function invalid(what: 'body' | 'query', error: z.ZodError): ApiError {
   });
 }
 
+/** Of a body whose fields do not go together, as no schema says. */
+export function invalidField(field: string, message: string): ApiError {
+  return new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
+    faults: [{ field, message }],
+  });
+}
+
 export function tooOften(retryAfterMs: number | null): ApiError {
   const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000));
   return new ApiError(

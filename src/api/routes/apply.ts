@@ -6,7 +6,7 @@ import { canonicalJson } from '../../actuate/entry.js';
 import { adoptOne } from '../../actuate/verbs/adopt-all.js';
 import { redactUrl } from '../../log.js';
 import { type LimiterPlan, planView, stepsOf } from '../../view/plan.js';
-import { ApiError } from '../problem.js';
+import { ApiError, invalidField } from '../problem.js';
 import { type ApiDeps, type Call, route } from '../route.js';
 import { applyAnswer, applyBody } from '../schemas/policies.js';
 import type { ApplyAnswer, ApplyRequest } from '../types.js';
@@ -130,10 +130,4 @@ function changed({ limiter, epoch, revision, desired }: LimiterPlan, why: string
 
 function refused(why: string): ApiError {
   return new ApiError(422, 'FLYBALL_E_ACTUATE_REFUSED', `Nothing was adopted: ${why}.`);
-}
-
-function invalidField(field: string, message: string): ApiError {
-  return new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
-    faults: [{ field, message }],
-  });
 }

@@ -21,7 +21,7 @@ import { rollback } from '../../actuate/verbs/rollback.js';
 import type { LimiterAddress } from '../../redis/keys.js';
 import type { Session } from '../../view/limiters.js';
 import { type RollbackWish, rollbackTarget } from '../../view/rollback-target.js';
-import { ApiError } from '../problem.js';
+import { ApiError, invalidField } from '../problem.js';
 import { limiterOf, route } from '../route.js';
 import { VERBS, verbAnswer, verbBodies } from '../schemas/audit.js';
 import type { Verb, VerbAnswer, VerbRequest } from '../types.js';
@@ -78,12 +78,6 @@ export const verbRoutes = VERBS.map((verb) =>
 function checkSeen({ dryRun, revision, basis }: VerbRequest): void {
   if (dryRun === true || revision !== undefined || basis !== undefined) return;
   throw invalidField('revision', 'say the revision that you saw, or the basis of a dry run');
-}
-
-function invalidField(field: string, message: string): ApiError {
-  return new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
-    faults: [{ field, message }],
-  });
 }
 
 async function plannerOf(
