@@ -1,4 +1,4 @@
-/** Who asks, and whether they may: host, token or cookie, role, and that a page of another site did not send it. Stage: api. */
+/** Who asks, and whether they may: host, token or cookie, role, and that no page of another origin sent it. Stage: api. */
 import type { HostRule } from './hosts.js';
 import { isOwnOrigin } from './hosts.js';
 import { ApiError } from './problem.js';
@@ -81,7 +81,7 @@ export function checkRole(caller: Caller, route: Route, rule: HostRule): void {
   );
 }
 
-/** Of what changes something: a page of another site must not be able to have it done by this browser. */
+/** Of what changes something: a page of another origin must not be able to have it done by this browser. */
 export function checkOrigin(asked: Asked, caller: Caller, route: Route): void {
   const refuse = (why: string) => {
     throw new ApiError(403, 'FLYBALL_E_API_ORIGIN', why);

@@ -16,7 +16,7 @@ const WITH_BODY = [413, 415];
 const MEANING: Readonly<Record<number, string>> = {
   400: 'A query, path or body is not as it must be',
   401: 'A token is needed, or the one given does not count',
-  403: 'The role does not reach, or the request is of another site',
+  403: 'The role does not reach, or a page of another origin asks',
   404: 'No such limiter or revision',
   409: 'It changed meanwhile; `current` says where it stands',
   413: 'The body is larger than 64 KB',

@@ -22,7 +22,7 @@ import type {
 } from '../api/types.js';
 
 const BASE = '/api/v1';
-/** No form of another site can send it: with the cookie it proves that this page asks. */
+/** No form of another origin can send it: with the cookie it proves that this page asks. */
 const OWN_HEADER = { 'x-flyball-request': '1' };
 /** A server that accepts and then says nothing must not keep a page waiting. */
 const DEADLINE_MS = 15_000;
