@@ -2,7 +2,7 @@
 import { planView } from '../../view/plan.js';
 import { policyHistory } from '../../view/policy-history.js';
 import { limiterOf, route } from '../route.js';
-import { policiesAnswer, policyHistoryAnswer } from '../schemas/episodes.js';
+import { policiesAnswer, policyHistoryAnswer } from '../schemas/policies.js';
 
 export const policyRoutes = [
   route({

@@ -1,11 +1,6 @@
-/** Episodes, reports and policies, as zod. Stage: api. */
+/** Episodes and reports, as zod. Stage: api. */
 import { z } from 'zod';
-import type {
-  EpisodesAnswer,
-  PoliciesAnswer,
-  PolicyHistoryAnswer,
-  ReportAnswer,
-} from '../types.js';
+import type { EpisodesAnswer, ReportAnswer } from '../types.js';
 import { counts, known, limiterName, mode, ms, number, schemaOne, text, values } from './common.js';
 
 const cost = z.object({
@@ -99,85 +94,3 @@ export const reportAnswer = z.object({
   limiters: z.array(report as unknown as z.ZodType<Report>),
   unreadable: z.array(z.object({ limiter: text, message: text })),
 }) satisfies z.ZodType<ReportAnswer>;
-
-const owned = {
-  owner: z.enum(['policy', 'window', 'law', 'tuning', 'person', 'nobody']),
-  by: known(text),
-  untilMs: known(number),
-};
-
-export const plan = z.object({
-  limiter: text,
-  group: known(text),
-  file: known(text),
-  action: z.enum(['create', 'change', 'mend', 'unchanged', 'orphan', 'refuse']),
-  epoch: known(number),
-  revision: known(number),
-  adopted: known(text),
-  desired: known(text),
-  mode: known(z.object({ inForce: known(mode), planned: known(mode), ...owned })),
-  numbers: z.array(
-    z.object({
-      name: z.enum(['rate', 'capacity', 'inFlightMax']),
-      inForce: known(number),
-      planned: known(number),
-      ...owned,
-    }),
-  ),
-  rollout: known(z.object({ inForce: text, planned: text, ...owned })),
-  fields: z.array(
-    z.object({
-      field: text,
-      kind: z.enum(['add', 'change', 'remove']),
-      before: z.unknown(),
-      after: z.unknown(),
-    }),
-  ),
-  drift: z.array(
-    z.object({
-      field: text,
-      inForce: z.union([text, number]),
-      adopted: z.union([text, number]),
-    }),
-  ),
-  warnings: z.array(text),
-  sentence: known(text),
-  stood: z.custom<PoliciesAnswer['limiters'][number]['stood']>().describe('what it stands on'),
-});
-
-export const policiesAnswer = z.object({
-  schema: schemaOne,
-  redis: text,
-  atMs: ms,
-  limiters: z.array(plan),
-  counts: z.object({
-    create: number,
-    change: number,
-    mend: number,
-    unchanged: number,
-    orphan: number,
-    refuse: number,
-  }),
-  warnings: z.array(text),
-  faults: z.array(z.object({ file: text, field: text, message: text, line: number.optional() })),
-}) satisfies z.ZodType<PoliciesAnswer>;
-
-export const policyHistoryAnswer = z.object({
-  schema: schemaOne,
-  limiter: limiterName,
-  adopted: known(text),
-  versions: z.array(
-    z.object({
-      hash: text,
-      atMs: ms,
-      by: text,
-      kind: z.enum(['autopilot', 'person']),
-      file: text,
-      epoch: number,
-      revision: number,
-      adopted: z.boolean(),
-      replaced: z.boolean(),
-      text: known(text),
-    }),
-  ),
-}) satisfies z.ZodType<PolicyHistoryAnswer>;

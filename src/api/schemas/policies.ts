@@ -1,9 +1,90 @@
-/** What adopting a policy takes and answers, as zod. Stage: api. */
+/** Policies: what files would change, the versions that are kept, and what adopting one takes and answers, as zod. Stage: api. */
 import { z } from 'zod';
-import type { ApplyAnswer, ApplyRequest } from '../types.js';
+import type { ApplyAnswer, ApplyRequest, PoliciesAnswer, PolicyHistoryAnswer } from '../types.js';
 import { count, DAY_MS, writes } from './audit.js';
-import { known, limiterName, number, schemaOne, text } from './common.js';
-import { plan } from './episodes.js';
+import { known, limiterName, mode, ms, number, schemaOne, text } from './common.js';
+
+const owned = {
+  owner: z.enum(['policy', 'window', 'law', 'tuning', 'person', 'nobody']),
+  by: known(text),
+  untilMs: known(number),
+};
+
+const plan = z.object({
+  limiter: text,
+  group: known(text),
+  file: known(text),
+  action: z.enum(['create', 'change', 'mend', 'unchanged', 'orphan', 'refuse']),
+  epoch: known(number),
+  revision: known(number),
+  adopted: known(text),
+  desired: known(text),
+  mode: known(z.object({ inForce: known(mode), planned: known(mode), ...owned })),
+  numbers: z.array(
+    z.object({
+      name: z.enum(['rate', 'capacity', 'inFlightMax']),
+      inForce: known(number),
+      planned: known(number),
+      ...owned,
+    }),
+  ),
+  rollout: known(z.object({ inForce: text, planned: text, ...owned })),
+  fields: z.array(
+    z.object({
+      field: text,
+      kind: z.enum(['add', 'change', 'remove']),
+      before: z.unknown(),
+      after: z.unknown(),
+    }),
+  ),
+  drift: z.array(
+    z.object({
+      field: text,
+      inForce: z.union([text, number]),
+      adopted: z.union([text, number]),
+    }),
+  ),
+  warnings: z.array(text),
+  sentence: known(text),
+  stood: z.custom<PoliciesAnswer['limiters'][number]['stood']>().describe('what it stands on'),
+});
+
+export const policiesAnswer = z.object({
+  schema: schemaOne,
+  redis: text,
+  atMs: ms,
+  limiters: z.array(plan),
+  counts: z.object({
+    create: number,
+    change: number,
+    mend: number,
+    unchanged: number,
+    orphan: number,
+    refuse: number,
+  }),
+  warnings: z.array(text),
+  faults: z.array(z.object({ file: text, field: text, message: text, line: number.optional() })),
+}) satisfies z.ZodType<PoliciesAnswer>;
+
+export const policyHistoryAnswer = z.object({
+  schema: schemaOne,
+  limiter: limiterName,
+  adopted: known(text),
+  versions: z.array(
+    z.object({
+      hash: text,
+      atMs: ms,
+      by: text,
+      kind: z.enum(['autopilot', 'person']),
+      file: text,
+      epoch: number,
+      revision: number,
+      adopted: z.boolean(),
+      replaced: z.boolean(),
+      text: known(text),
+    }),
+  ),
+}) satisfies z.ZodType<PolicyHistoryAnswer>;
 
 export const applyBody = z.strictObject({
   ...writes,
