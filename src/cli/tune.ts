@@ -15,6 +15,7 @@ import { durationMs } from '../policy/units.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { ServiceFacts } from '../tune/from-history.js';
 import type { NoRecommendation, Recommendation } from '../tune/recommend.js';
+import { scheduleOf } from '../tune/schedule.js';
 import { actorName, type ChangeFlags, changing, runChange } from './change.js';
 import { parseCount, parseSpan } from './options.js';
 import type { CliIo } from './output.js';
@@ -112,8 +113,9 @@ async function show(io: CliIo, session: Session, limiter: string, flags: TuneFla
 }
 
 function scheduleText({ policy, nowMs }: Facts, last: LastRun | null): string {
-  const { schedule, timezone = 'UTC' } = policy?.tune ?? {};
-  const on = schedule === undefined ? 'No schedule.' : `By schedule: ${schedule}, ${timezone}.`;
+  const schedule = scheduleOf(policy?.tune);
+  const zone = policy?.tune?.timezone ?? 'UTC';
+  const on = schedule === null ? 'No schedule.' : `By schedule: ${schedule}, ${zone}.`;
   if (last === null) return on;
   return `${on} Last ${span(Math.max(0, nowMs - last.atMs))} ago: ${last.outcome}. ${clean(last.sentence)}`;
 }

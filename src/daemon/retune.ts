@@ -17,7 +17,7 @@ import type { Logger } from '../log.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import type { Recommendation } from '../tune/recommend.js';
-import { lastDue } from '../tune/schedule.js';
+import { lastDue, scheduleOf } from '../tune/schedule.js';
 import type { createWriter } from './writer.js';
 
 export interface Retune {
@@ -43,8 +43,9 @@ export function createRetune(deps: {
   let failing = false;
 
   async function isOverdue({ policy }: LoadedPolicy, nowMs: number): Promise<boolean> {
-    const { schedule, timezone = 'UTC' } = policy.tune ?? {};
-    const dueMs = schedule === undefined ? null : lastDue(schedule, timezone, nowMs);
+    const schedule = scheduleOf(policy.tune);
+    const dueMs =
+      schedule === null ? null : lastDue(schedule, policy.tune?.timezone ?? 'UTC', nowMs);
     if (dueMs === null) return false;
     const last = await readLastRun(redis, address);
     if (last === null || last.atMs > nowMs + AHEAD_MS) {
@@ -90,7 +91,7 @@ export function createRetune(deps: {
 
   return {
     async ask(adopted) {
-      if (asking || judged !== null || adopted.policy.tune?.schedule === undefined) return;
+      if (asking || judged !== null || scheduleOf(adopted.policy.tune) === null) return;
       asking = true;
       try {
         await judge(adopted);

@@ -1,20 +1,22 @@
 /** Self-tuning from history: when, from how far back, and what a history cannot show of the service. Stage: policy. */
 import { z } from 'zod';
-import { parseSchedule } from '../tune/schedule.js';
+import { NEVER, parseSchedule } from '../tune/schedule.js';
 import { timezone } from './fields.js';
 import { number, refuse, time } from './units.js';
 
 const DAY_MS = 86_400_000;
 
+const isSchedule = (text: string) => text === NEVER || parseSchedule(text) !== null;
+
 /** Nothing has a default here: what is left out is filled in by who reads it, and the hash stays as it was. */
 export const tuneSchema = z.strictObject({
-  /** 'weekly' (Monday 04:00), 'daily' (04:00), or five fields of cron. Left out: only `flyball tune` tunes. */
+  /** 'weekly' (Monday 04:00; the default), 'daily' (04:00), five fields of cron, or 'never': only `flyball tune` tunes. */
   schedule: z
-    .custom<string>((text) => typeof text === 'string' && parseSchedule(text) !== null, {
+    .custom<string>((text) => typeof text === 'string' && isSchedule(text), {
       error: (issue) =>
         refuse(
           issue.input,
-          "'weekly', 'daily' or five fields of cron ('0 4 * * 1': minute, hour, day of month, month, weekday)",
+          "'weekly', 'daily', 'never' or five fields of cron ('0 4 * * 1': minute, hour, day of month, month, weekday)",
         ),
     })
     .optional(),

@@ -6,6 +6,15 @@ export const NAMED_SCHEDULES: Readonly<Record<string, string>> = {
   daily: '0 4 * * *',
 };
 
+/** What a policy says that wants `flyball tune` alone. */
+export const NEVER = 'never';
+
+/** When a policy's tuning runs by itself: weekly, unless it says otherwise; null: never. */
+export function scheduleOf(tune: { schedule?: string | undefined } | undefined): string | null {
+  const schedule = tune === undefined ? NEVER : (tune.schedule ?? 'weekly');
+  return schedule === NEVER ? null : schedule;
+}
+
 /** The values that each field allows. */
 interface Cron {
   minutes: number[];

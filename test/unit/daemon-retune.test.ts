@@ -220,10 +220,16 @@ test.each([
   expect([entries, params.rate]).toEqual([[], 100]);
 });
 
-test('without a schedule nothing is judged', async () => {
+test.each([undefined, { schedule: 'never' }])('by %o nothing is judged', async (tune) => {
+  await begin({ tune });
+  await history(2, { ...HOUR_AGO, atMs: Date.now() - 8 * 86_400_000 });
+  expect(await tuned()).toMatchObject({ run: { outcome: 'unchanged' }, entries: [] });
+});
+
+test('tuned weekly, unless it is said otherwise', async () => {
   await begin({ tune: {} });
-  await history(2);
-  expect(await tuned()).toMatchObject({ run: HOUR_AGO, entries: [] });
+  await history(2, { ...HOUR_AGO, atMs: Date.now() - 8 * 86_400_000 });
+  expect(await tuned()).toMatchObject({ run: { outcome: 'applied' } });
 });
 
 test('a run that is due while the breaker is open waits, and is made once it has closed', async () => {

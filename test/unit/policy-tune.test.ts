@@ -35,7 +35,7 @@ test('C88: a zone that does not exist is a fault when the policy loads', () => {
 test.each([
   [
     { schedule: 'often' },
-    /^tune\.schedule is "often", not 'weekly', 'daily' or five fields of cron/,
+    /^tune\.schedule is "often", not 'weekly', 'daily', 'never' or five fields of cron/,
   ],
   [{ schedule: '0 0 31 2 *' }, /^tune\.schedule is "0 0 31 2 \*"/],
   [{ schedule: 7 }, /^tune\.schedule is 7/],
