@@ -59,6 +59,16 @@ export const FIELD = {
   generationCode: (generation: number, code: string) => `gc:${generation}:${fieldPart(code)}`,
 } as const;
 
+/** A whole number holds so many bytes. */
+export const CODE_BYTES = 4;
+
+/** A kind's few bytes as one number: lines are walked by the thousand, and a text of each would be most of the cost. */
+export function codeOf(lines: Uint8Array, from: number, to: number): number {
+  let code = 0;
+  for (let at = from; at < to; at++) code = (code << 8) | lines[at]!;
+  return code;
+}
+
 /** Codes and upstream names as field parts: no colon, at most 64 characters. */
 export function fieldPart(text: string): string {
   return text.replace(/[^A-Za-z0-9._-]/g, '_').slice(0, 64);

@@ -1,6 +1,6 @@
 /** Fields of telemetry seconds, as counts since the last look, → one telemetry reading. Pure. Stage: sense. */
 import { binValue } from '../histogram.js';
-import { FIELD } from '../redis/telemetry-fields.js';
+import { CODE_BYTES, codeOf, FIELD } from '../redis/telemetry-fields.js';
 import { byName, type Delta } from './delta.js';
 import { binIn, gainsOf, nameIn, type SecondLines } from './second-lines.js';
 import { SKEW_HOLD_MS } from './skew.js';
@@ -24,8 +24,6 @@ const F = 102;
 const W = 119;
 const E = 101;
 const COLON = 58;
-/** Bytes that a whole number holds. */
-const MOST_BYTES = 4;
 
 /** Most fields are bins: they are counted without a text of their own. */
 function addBin(
@@ -51,22 +49,16 @@ function binsOf({ counts }: Delta, kind: number | undefined, failed: boolean): n
   return kind === W ? counts.dbWait : kind === E ? counts.loopDelay : null;
 }
 
-/** Fields without a name are known by their few bytes, read as a number. */
+/** Fields without a name, by their code. */
 const PLAIN = new Map(
   Object.values(FIELD)
-    .filter((field) => typeof field === 'string' && field.length <= MOST_BYTES)
+    .filter((field) => typeof field === 'string' && field.length <= CODE_BYTES)
     .map((field) => [codeOf(Buffer.from(field as string), 0, field.length), field as string]),
 );
 
-function codeOf(lines: SecondLines, from: number, to: number): number {
-  let code = 0;
-  for (let at = from; at < to; at++) code = (code << 8) | lines[at]!;
-  return code;
-}
-
 /** `uc:pay:E1` is kind, name and code. */
 function addNamed(delta: Delta, lines: SecondLines, from: number, to: number, count: number): void {
-  if (to - from <= MOST_BYTES) {
+  if (to - from <= CODE_BYTES) {
     const plain = PLAIN.get(codeOf(lines, from, to));
     if (plain !== undefined) {
       addField(delta, plain, '', '', count);

@@ -1,5 +1,5 @@
 /** A few telemetry seconds as traffic per second: who denied what, and how many processes report completions. Pure. Stage: cli, api. */
-import { FIELD } from '../redis/telemetry-fields.js';
+import { codeOf, FIELD } from '../redis/telemetry-fields.js';
 
 export interface Traffic {
   /** Whether any process flushed in these seconds. */
@@ -24,34 +24,29 @@ const REPORTING = FIELD.reportingProcess('');
 const NEWLINE = 10;
 const COLON = 58;
 const PLAIN = [FIELD.offered, FIELD.admitted, FIELD.flushes, FIELD.inFlight];
-/** Kinds that are summed below, by their few bytes read as a number; those with a name behind them end with a colon. */
+/** Kinds that are summed below, by their code; those with a name behind them end with a colon. */
 const KINDS = new Set(
   [...PLAIN, DENIED, WOULD_DENY, PROCESS, REPORTING].map((kind) =>
-    [...Buffer.from(kind)].reduce(codeWith, 0),
+    codeOf(Buffer.from(kind), 0, kind.length),
   ),
 );
-
-function codeWith(code: number, byte: number): number {
-  return (code * 256 + byte) % 2 ** 32;
-}
 
 /** What is summed below of a second's lines, and no more: nine of ten are bins, which need not be taken apart. */
 export function trafficFields(lines: Buffer): Record<string, string> {
   const fields: Record<string, string> = {};
   const { length } = lines;
   for (let at = 0; at < length; ) {
-    let code = 0;
-    let isKind = true;
+    let kindEnd = 0;
     let nameEnd = at;
     for (; nameEnd < length; nameEnd++) {
       const byte = lines[nameEnd]!;
       if (byte === NEWLINE) break;
-      if (isKind) code = codeWith(code, byte);
-      if (byte === COLON) isKind = false;
+      if (byte === COLON && kindEnd === 0) kindEnd = nameEnd + 1;
     }
+    if (kindEnd === 0) kindEnd = nameEnd;
     let countEnd = nameEnd + 1;
     while (countEnd < length && lines[countEnd] !== NEWLINE) countEnd++;
-    if (KINDS.has(code)) {
+    if (KINDS.has(codeOf(lines, at, kindEnd))) {
       fields[lines.toString('utf8', at, nameEnd)] = lines.toString('latin1', nameEnd + 1, countEnd);
     }
     at = countEnd + 1;
