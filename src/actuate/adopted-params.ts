@@ -6,7 +6,7 @@ import { inWindows } from '../policy/person-bounds.js';
 import { windowsAt } from '../policy/profile.js';
 import type { Policy } from '../policy/schema.js';
 import { byPersonText } from '../redis/by-person.js';
-import { effective, settled } from '../redis/effective.js';
+import { effective, isActive, settled } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
 import type { Rollout } from '../redis/rollout.js';
 import { parseWindows, type Windows, windowsText } from '../redis/windows.js';
@@ -168,11 +168,6 @@ function adoptedWords(hash: string, replaced: string): string {
   const [policy, other] = [hash.slice(0, 12), replaced.slice(0, 12)];
   if (hash === replaced) return `Policy ${policy} is put in force once more`;
   return `Policy ${policy} is adopted in place of ${other}`;
-}
-
-/** A hold is active until its time, or until a person ends it (-1). */
-export function isActive(until: number, nowMs: number): boolean {
-  return until === -1 || until > nowMs;
 }
 
 /** Buckets expire by the lowest rate the law can reach; a lower one would let missing buckets seem full too early. */

@@ -1,7 +1,6 @@
 /** What is in force at a tick, as the law sees it: effective numbers, targets, holds, ages. Stage: daemon. */
-import { isActive } from '../actuate/adopted-params.js';
 import type { InForceView } from '../decide/types.js';
-import { effective } from '../redis/effective.js';
+import { effective, isActive } from '../redis/effective.js';
 import type { LimiterState, Params } from '../redis/params.js';
 import { SCHEDULE } from '../redis/windows.js';
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.js';
 import { ALGORITHMS, type Algorithm, type AlgorithmTerms } from '../redis/algorithms.js';
 import type { InForce } from '../redis/calls.js';
+import type { Standing } from '../redis/canary.js';
 import type { OnRedisError, ParamField } from '../redis/params.js';
 import { parseServiceTerms, type ServiceTerms } from '../redis/service-terms.js';
 import { isOlder, type WriteOrder } from '../redis/write-order.js';
@@ -44,8 +45,8 @@ export interface AdoptedTerms {
   readonly rollout: Reach | null | undefined;
   /** Whom a canary decides for; undefined: nobody, as far as is known. */
   readonly canary: CanaryReach | undefined;
-  /** Redis ms until which a person holds the limiter; infinity: until they end it. */
-  readonly heldUntil: number;
+  /** Until when a person holds the limiter. */
+  readonly holds: Pick<Standing, 'pinnedUntil' | 'frozenUntil'>;
   /** A reply carried these numbers: newer ones are followed by a reading of the params. */
   see(inForce: InForce): void;
   /** Settles when the params were read, or when one deadline has passed without an answer; never rejects. */
@@ -73,7 +74,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
   let rolloutText = '';
   let canary: CanaryReach | undefined;
   let canaryText = '';
-  let heldUntil = 0;
+  let holds: AdoptedTerms['holds'] = { pinnedUntil: 0, frozenUntil: 0 };
   let read: WriteOrder | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
   let reading = false;
@@ -115,8 +116,8 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
         const { params } = finder.keys ?? (await finder.find());
         return redis.hmget(params, ...FIELDS);
       });
-      const [epoch, revision, choice, subject, kind, windowMs, cells, terms] = fields;
-      const [reach, tried, pinned, frozen] = fields.slice(8);
+      const [epoch, revision, choice, subject, kind, windowMs, cells, terms, ...rest] = fields;
+      const [reach, tried, pinned, frozen] = rest;
       const order = { epoch: Number(epoch), revision: Number(revision) };
       // A replica that lags behind must not bring back what has been replaced.
       if (epoch && revision && (read === null || !isOlder(order, read))) {
@@ -133,7 +134,7 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
           canaryText = tried ?? '';
           canary = compileCanary(canaryText);
         }
-        heldUntil = Math.max(untilOf(pinned), untilOf(frozen));
+        holds = { pinnedUntil: Number(pinned ?? 0), frozenUntil: Number(frozen ?? 0) };
       }
       nothingSaid();
     } catch (error) {
@@ -176,8 +177,8 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
     get canary() {
       return canary;
     },
-    get heldUntil() {
-      return heldUntil;
+    get holds() {
+      return holds;
     },
     get template() {
       return template;
@@ -196,11 +197,6 @@ export function createAdoptedTerms(options: AdoptedTermsOptions): AdoptedTerms {
 }
 
 type Field = string | null | undefined;
-
-function untilOf(text: Field): number {
-  const until = Number(text ?? 0);
-  return until === -1 ? Number.POSITIVE_INFINITY : until;
-}
 
 /** null: the policy leaves it to the service, or is of a newer version with an algorithm that is unknown here. */
 function algorithmOf(name: Field, windowMs: Field, cells: Field): AlgorithmTerms | null {

@@ -1,6 +1,6 @@
 /** The limiter of a canary within a service: made when it first decides, closed a while after it has ended. Stage: enforce. */
 import { randomBytes } from 'node:crypto';
-import { canaryName } from '../redis/canary.js';
+import { canaryName, whyRests } from '../redis/canary.js';
 import type { LimiterParts } from './limiter-parts.js';
 import type { LimiterOptions } from './options.js';
 import { limiterOfId } from './refund-id.js';
@@ -63,10 +63,10 @@ export function createCanarySide(own: LimiterParts, options: LimiterOptions): Ca
     return adopted.canary === undefined || redisMs() >= adopted.canary.until;
   }
 
-  /** What a person or the breaker says of the limiter binds all of its subjects, and so does a mode that admits all. */
+  /** As far as is known here. */
   function rests(nowMs: number): boolean {
-    const { state = 'closed', mode } = view.current ?? {};
-    return state !== 'closed' || mode === 'shadow' || mode === 'off' || nowMs < adopted.heldUntil;
+    const { state = 'closed', mode = 'auto' } = view.current ?? {};
+    return whyRests({ state, mode, ...adopted.holds }, nowMs) !== null;
   }
 
   return {

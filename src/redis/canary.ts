@@ -1,4 +1,5 @@
 /** A version of a policy that runs for a percent of the subjects first, as params and services know it. Stage: policy, actuate, enforce, daemon. */
+import { isActive } from './effective.js';
 import type { LimiterState, Mode } from './params.js';
 
 export interface Canary {
@@ -45,10 +46,10 @@ export function mayHaveCanary(limiter: string): boolean {
 
 export function canaryText(canary: Canary): string {
   const { policy, limiter, percent, since, forMs, until, epoch, by, ended } = canary;
-  const who = by === undefined ? {} : { by: by.slice(0, LONGEST_BY) };
   return JSON.stringify({
     ...{ policy, limiter, percent, since, forMs, until, epoch },
-    ...{ ...who, ...(ended && { ended }) },
+    ...(by !== undefined && { by: by.slice(0, LONGEST_BY) }),
+    ...(ended && { ended }),
   });
 }
 
@@ -72,7 +73,8 @@ export function parseCanary(text: string | null | undefined): Canary | null {
   const over = ended === 'failed' || ended === 'unproven' || ended === 'stopped';
   return {
     ...{ policy, limiter, percent, since, forMs, until, epoch },
-    ...{ ...(typeof by === 'string' && { by }), ...(over && { ended }) },
+    ...(typeof by === 'string' && { by }),
+    ...(over && { ended }),
   };
 }
 
@@ -94,14 +96,11 @@ export interface Standing {
   frozenUntil: number;
 }
 
-/**
- * Why a canary rests: what a person or the breaker says of the limiter binds all of its subjects. null: nothing does.
- * A hold lasts until its time, or until a person ends it (-1).
- */
+/** Why a canary rests: what a person or the breaker says of the limiter binds all of its subjects. null: nothing does. */
 export function whyRests(standing: Standing, nowMs: number): string | null {
   const { state, mode, pinnedUntil, frozenUntil } = standing;
   if (state !== 'closed') return `the limiter is ${state}`;
   if (mode === 'off' || mode === 'shadow') return `mode ${mode} admits all`;
-  const held = [pinnedUntil, frozenUntil].some((until) => until === -1 || until > nowMs);
+  const held = isActive(pinnedUntil, nowMs) || isActive(frozenUntil, nowMs);
   return held ? 'a person holds the limiter' : null;
 }

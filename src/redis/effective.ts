@@ -85,6 +85,11 @@ export function effectiveAtUs(p: Params, now: number): Effective {
   };
 }
 
+/** A hold is active until its time, or until a person ends it (-1). */
+export function isActive(until: number, nowMs: number): boolean {
+  return until === -1 || until > nowMs;
+}
+
 /** When the glide to the safe values begins (µs; 2^53 = never): a hold and an open time beat a lapsed heartbeat. */
 export function glideStartUs(p: Params): number {
   if (p.pinnedUntil === -1 || p.frozenUntil === -1) return NEVER;

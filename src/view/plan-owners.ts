@@ -1,5 +1,4 @@
 /** Who owns each number of a limiter (policy, window, law, tuning, a person), and which nobody does: drift. Pure. Stage: cli, api. */
-import { isActive } from '../actuate/adopted-params.js';
 import type { EntryValues, StoredEntry } from '../actuate/entry.js';
 import { restingNumbers, standsBeside } from '../actuate/person-policy.js';
 import { rolloutMark } from '../actuate/person-rollout.js';
@@ -7,6 +6,7 @@ import { paramsFromPolicy } from '../policy/params.js';
 import { inWindows } from '../policy/person-bounds.js';
 import type { Policy } from '../policy/schema.js';
 import { parseByPerson } from '../redis/by-person.js';
+import { isActive } from '../redis/effective.js';
 import type { ParamChange, Params } from '../redis/params.js';
 import { parseRollout, type Rollout, rolloutText } from '../redis/rollout.js';
 import { parseWindows, SCHEDULE } from '../redis/windows.js';

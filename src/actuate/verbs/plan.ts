@@ -1,9 +1,8 @@
 /** What a person's verb would do, as plain data: shown first, then written. Pure. Stage: actuate. */
 import type { Policy } from '../../policy/schema.js';
-import { type Effective, effective, settled } from '../../redis/effective.js';
+import { type Effective, effective, isActive, settled } from '../../redis/effective.js';
 import type { ParamChange, Params } from '../../redis/params.js';
 import type { SubjectOverride } from '../../redis/subject-override.js';
-import { isActive } from '../adopted-params.js';
 import type { EntryValues } from '../entry.js';
 
 export { clamp } from '../../decide/bounds.js';

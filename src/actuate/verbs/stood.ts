@@ -1,7 +1,7 @@
 /** What a plan of policies stands on: what people and policies have said of a limiter, not what the law moves by the second. Pure. Stage: actuate. */
 import { type ByPerson, parseByPerson } from '../../redis/by-person.js';
+import { isActive } from '../../redis/effective.js';
 import type { Mode, Params } from '../../redis/params.js';
-import { isActive } from '../adopted-params.js';
 import { moved, untilText } from './plan.js';
 
 /** Plain JSON: a saved plan carries it, and people read it there. */
