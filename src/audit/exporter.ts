@@ -115,13 +115,14 @@ export function createExporter(options: ExporterOptions): Exporter {
 
   async function appendAll(items: readonly ExportItem[]): Promise<void> {
     if (items.length === 0) return;
-    for (const item of items) {
-      if (item.kind === 'entry' && sink.position(item.limiter) === null) cover.begin(item.limiter);
-    }
+    const entries = items.filter((item) => item.kind === 'entry');
+    for (const { limiter } of entries) if (sink.position(limiter) === null) cover.begin(limiter);
     await sink.append(items);
-    for (const item of items) if (item.kind === 'entry') cover.add(item.limiter, item.id);
-    seen.exported(items.filter((item) => item.kind === 'entry').length);
-    for (const item of items) if (item.kind === 'entry') isThere(item.limiter, positionOf(item));
+    for (const entry of entries) {
+      cover.add(entry.limiter, entry.id);
+      isThere(entry.limiter, positionOf(entry));
+    }
+    seen.exported(entries.length);
   }
 
   function isThere(limiter: string, { id, epoch, revision }: Position): void {

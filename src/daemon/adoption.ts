@@ -87,11 +87,11 @@ export async function adoptAtStart(options: StartAdoption, loaded: LoadedPolicy)
   }
 }
 
-const OF_REDIS = /^(NOPERM|NOAUTH|READONLY|OOM|MISCONF|NOREPLICAS)|user executing the script can't/;
+const OF_RIGHTS = /^(NOPERM|NOAUTH)|user executing the script can't/;
 const OF_THE_CONNECTION = /timed out|Connection is closed|max retries/;
 
 /** What passes by itself: a full Redis, a replica about to be promoted. */
-const PASSES = /^(READONLY|OOM|MISCONF|NOREPLICAS) /;
+const PASSES = /^(READONLY|OOM|MISCONF|NOREPLICAS)/;
 const AGAIN_MS = 250;
 
 /** Tries again for so long while Redis takes no writes: a start in the middle of that is no fault of the start. */
@@ -116,7 +116,6 @@ export async function whileRefused(
 /** A fault of the settings, the rights or Redis as a whole: then no limiter can be adopted, and the start ends. */
 export function concernsAll(error: unknown): boolean {
   const { code, message } = error as { code?: string; message: string };
-  return (
-    code === 'FLYBALL_E_POLICY_GROUP' || OF_REDIS.test(message) || OF_THE_CONNECTION.test(message)
-  );
+  if (code === 'FLYBALL_E_POLICY_GROUP') return true;
+  return [OF_RIGHTS, PASSES, OF_THE_CONNECTION].some((fault) => fault.test(message));
 }

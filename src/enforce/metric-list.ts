@@ -1,5 +1,5 @@
 /** The metrics of a limiter in a service: name, help, labels, and how its counters fill them. Stage: enforce → report. */
-import type { LimiterState, Mode } from '../redis/params.js';
+import { type LimiterState, MODES } from '../redis/params.js';
 import { type DecisionReason, limitOf } from './decision.js';
 import type { LimiterStats } from './stats.js';
 
@@ -18,7 +18,6 @@ export interface MetricSpec {
 }
 
 const STATES = ['closed', 'open', 'half-open', 'recovering'] as const satisfies LimiterState[];
-const MODES = ['off', 'shadow', 'recommend', 'auto'] as const satisfies Mode[];
 /** Decided without Redis. */
 const FALLBACK = ['local', 'open', 'closed'] as const;
 

@@ -1,5 +1,6 @@
 /** Parts that several answers share, as zod: what the document says, held to the types by the compiler. Stage: api. */
 import { z } from 'zod';
+import { MODES } from '../../redis/params.js';
 import type { Problem, Role } from '../types.js';
 
 export const known = <T extends z.ZodType>(schema: T) => schema.nullable();
@@ -9,7 +10,7 @@ export const ms = z.number().describe('milliseconds since 1970, by the clock of 
 export const schemaOne = z.literal(1).describe('additive only: fields may be added, none changes');
 
 export const role = z.enum(['reader', 'operator', 'admin']) satisfies z.ZodType<Role>;
-export const mode = z.enum(['off', 'shadow', 'recommend', 'auto']);
+export const mode = z.enum(MODES);
 export const state = z.enum(['closed', 'open', 'half-open', 'recovering']);
 export const unit = z.enum(['ms', 'ratio', 'per_second', '']);
 export const limiterName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/);
