@@ -8,7 +8,6 @@ import { farthestOf } from './episode-farthest.js';
 import { sentenceOf } from './episode-sentence.js';
 import type { Episode, EpisodeEntry } from './episode-types.js';
 
-export { storedMs } from '../redis/stream-id.js';
 export type {
   CauseKind,
   Episode,

@@ -2,11 +2,12 @@
 import { readEntries, type StoredEntry } from '../actuate/audit.js';
 import { isReadable, readEntry } from '../actuate/entry.js';
 import { costOf } from '../audit/episode-cost.js';
-import { type EpisodeCost, storedMs } from '../audit/episodes.js';
+import type { EpisodeCost } from '../audit/episodes.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistoryMinutes } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { redisNowMs } from '../redis/redis-time.js';
 import type { RedisClient } from '../redis/run-script.js';
+import { storedMs } from '../redis/stream-id.js';
 import { type EpisodeView, episodeAt } from './episodes.js';
 
 /** A change beside another. */

@@ -8,14 +8,13 @@ import {
   type Lane,
   laneOf,
   STEADY_MS,
-  storedMs,
 } from '../audit/episodes.js';
 import { readSlim } from '../audit/slim-entry.js';
 import { HISTORY_MINUTE_MS, HISTORY_MINUTES, readHistoryMinutes } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { redisNowMs } from '../redis/redis-time.js';
 import type { RedisClient } from '../redis/run-script.js';
-import { endBefore } from '../redis/stream-id.js';
+import { endBefore, storedMs } from '../redis/stream-id.js';
 import { iso } from './entry.js';
 import { newestFirst, type Part } from './newest-first.js';
 

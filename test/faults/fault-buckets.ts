@@ -1,11 +1,11 @@
 /** What Redis gave, by its own time, after any faults: buckets, the breaker, and that services admitted no more than that. */
 import { boundsOf } from '../../src/decide/bounds.js';
+import { storedMs } from '../../src/redis/stream-id.js';
 import {
   allEntries,
   type FaultSpan,
   type LimiterRecord,
   type RunRecord,
-  storedMs,
 } from '../support/fault-record.js';
 import type { Checked } from './checker.js';
 import { countsOf, iso } from './fault-decisions.js';

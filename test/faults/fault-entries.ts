@@ -8,13 +8,13 @@ import { type Policy, policySchema } from '../../src/policy/schema.js';
 import { GENESIS_HASH } from '../../src/redis/calls.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { RedisClient } from '../../src/redis/run-script.js';
+import { storedMs } from '../../src/redis/stream-id.js';
 import {
   allEntries,
   type FaultSpan,
   type LeaseLook,
   type LimiterRecord,
   type Segment,
-  storedMs,
 } from '../support/fault-record.js';
 import type { Checked } from './checker.js';
 

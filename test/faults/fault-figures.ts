@@ -1,10 +1,10 @@
 /** What the runs of schedules measure, beside whether they pass: times to trip, to recover, without an owner. */
+import { storedMs } from '../../src/redis/stream-id.js';
 import {
   allEntries,
   type FaultSpan,
   type LimiterRecord,
   type RunRecord,
-  storedMs,
 } from '../support/fault-record.js';
 import { ceilingOf, givenBy, openSpans } from './fault-buckets.js';
 import { countsOf } from './fault-decisions.js';

@@ -10,8 +10,8 @@ import {
   laneOf,
   moves,
   STEADY_MS,
-  storedMs,
 } from '../../src/audit/episodes.js';
+import { storedMs } from '../../src/redis/stream-id.js';
 import { entriesOf, type Step } from '../support/episode-entries.js';
 
 const step = fc.record({

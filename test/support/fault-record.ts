@@ -6,6 +6,7 @@ import { type Effective, effectiveAtUs } from '../../src/redis/effective.js';
 import { type LimiterAddress, limiterKeys } from '../../src/redis/keys.js';
 import type { Params } from '../../src/redis/params.js';
 import type { RedisClient } from '../../src/redis/run-script.js';
+import { storedMs } from '../../src/redis/stream-id.js';
 
 /** What one Redis server held of the audit log, from its first entry on; a server that lost some begins another. */
 export interface Segment {
@@ -190,9 +191,4 @@ export function allEntries({ segments }: LimiterRecord): StoredEntry[] {
   const seen = new Map<string, StoredEntry>();
   for (const { entries } of segments) for (const entry of entries) seen.set(entry.hash, entry);
   return [...seen.values()].sort((a, b) => storedMs(a) - storedMs(b));
-}
-
-/** Redis time (ms) at which it was stored. */
-export function storedMs({ id }: { id: string }): number {
-  return Number(id.split('-')[0]);
 }
