@@ -22,9 +22,8 @@ const AGAIN_MS = { '15m': undefined, '1h': 30_000, '24h': 60_000 };
 
 export function Charts({ limiter }: { limiter: string }) {
   const [window, setWindow] = useState<SeriesWindow>('15m');
-  const { connection } = useStore();
-  // After a gap of the stream the points in between are asked for.
-  const turn = `${window} ${window === '15m' && connection.kind === 'live' ? 'live' : ''}`;
+  const { rejoins } = useStore();
+  const turn = window === '15m' ? `${window} ${rejoins}` : window;
   const asked = useAnswer(limiter, () => api.series(limiter, window), {
     turn,
     everyMs: AGAIN_MS[window],

@@ -16,6 +16,8 @@ export interface State {
   /** Of a session that could not be asked for. */
   sessionFault: string | null;
   connection: Connection;
+  /** How often the stream was lost and came back: what it told of in between must be asked for. */
+  rejoins: number;
   heard: Heard | null;
   rows: ReadonlyMap<string, StatusView>;
   /** New since the page was opened, newest first. */
@@ -28,6 +30,7 @@ let state: State = {
   session: null,
   sessionFault: null,
   connection: { kind: 'connecting' },
+  rejoins: 0,
   heard: null,
   rows: new Map(),
   entries: [],

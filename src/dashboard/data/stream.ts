@@ -104,6 +104,7 @@ function heardOf({ atMs, everyMs, redisAway }: TickEvent) {
 function takeSnapshot(snapshot: SnapshotEvent): void {
   update({
     connection: { kind: 'live' },
+    rejoins: current().rejoins + (wasLost ? 1 : 0),
     heard: heardOf(snapshot),
     rows: new Map(snapshot.limiters.map((view) => [view.limiter, view])),
   });

@@ -18,6 +18,7 @@ type Page = Pick<EpisodesAnswer, 'episodes' | 'next'>;
 
 export function HistoryPage() {
   const { entries, connection } = useStore();
+  const alive = connection.kind === 'live';
   const [told, setTold] = useState<Page | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   useTitle('What happened · Flyball');
@@ -35,7 +36,7 @@ export function HistoryPage() {
   };
   useEffect(() => {
     void take();
-  }, [connection.kind]);
+  }, [alive]);
   // A new entry may belong to an episode that is shown: the newest are read again, though not at each.
   const newest = useRef<string | undefined>(undefined);
   newest.current = entries[0]?.id;

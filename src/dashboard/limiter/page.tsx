@@ -33,10 +33,13 @@ export interface LimiterPageProps {
 export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
   const state = useStore();
   const view = state.rows.get(name) ?? null;
-  const asked = useAnswer(name, () => api.limiter(name), {
-    turn: `${view?.revision ?? ''}`,
-    everyMs: 5000,
-  });
+  const asked = useAnswer(name, () => api.limiter(name), { everyMs: 5000 });
+  const read = asked.value?.limiter.revision;
+  const seen = view?.revision;
+  useEffect(() => {
+    // Asked for as the stream was opened, it usually is of the revision that the stream tells of.
+    if (read !== undefined && seen !== undefined && read !== seen) asked.again();
+  }, [read, seen]);
   const shown = view ?? asked.value?.limiter ?? null;
   const log = useLog(name, state.entries);
   const [doing, setDoing] = useState<{ verb: Verb; to?: string } | null>(null);
