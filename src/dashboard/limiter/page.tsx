@@ -8,6 +8,7 @@ import { pageTitle, worstAttention } from '../data/attention.js';
 import { wordsOf } from '../data/session.js';
 import { mayWrite, nowMs, useStore } from '../data/store.js';
 import { AnswerState } from '../parts/answer.jsx';
+import { Done } from '../parts/done.jsx';
 import { StateBadge } from '../parts/glyph.jsx';
 import { Outside, outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
@@ -91,15 +92,7 @@ export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
         </span>
         <Actions view={shown} onVerb={onVerb} />
       </div>
-      <p role="status" class={done === null ? 'unseen' : 'done'}>
-        {done !== null && (
-          <>
-            Done at <Time ms={done.atMs} />
-            {done.answer.revision === null ? '' : `, revision ${done.answer.revision}`}:{' '}
-            <Outside text={done.answer.sentence} />
-          </>
-        )}
-      </p>
+      <Done text={done?.answer.sentence ?? null} lead={done !== null && <DoneAt {...done} />} />
       {change !== null && (
         <Change
           {...{ limiter: name, change, onSignIn }}
@@ -141,6 +134,15 @@ export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
           }}
         />
       )}
+    </>
+  );
+}
+
+function DoneAt({ answer: { revision }, atMs }: { answer: VerbAnswer; atMs: number }) {
+  return (
+    <>
+      Done at <Time ms={atMs} />
+      {revision === null ? '' : `, revision ${revision}`}:{' '}
     </>
   );
 }
