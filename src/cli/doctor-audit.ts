@@ -1,5 +1,6 @@
 /** Whether the exporters of audit logs keep up, as they tell it in Redis; for `doctor`. Stage: cli. */
 import { limiterKeys } from '../redis/keys.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import { readExporters } from '../redis/retention.js';
 import { storedMs } from '../redis/stream-id.js';
 import type { Finding } from './doctor-finding.js';
@@ -17,8 +18,7 @@ interface Behind {
 /** Nothing where nobody exports: the newest 10,000 entries stay all the same. */
 export async function checkExports(session: Session): Promise<Finding[]> {
   const { redis } = session;
-  const [seconds] = await redis.time();
-  const nowMs = Number(seconds) * 1000;
+  const nowMs = await redisNowMs(redis);
   const exporters = new Map<string, Behind>();
   for (const address of await listLimiters(session)) {
     const keys = limiterKeys(address);

@@ -1,5 +1,6 @@
 /** One look at all limiters, again and again: what has not changed since is not read anew. Stage: cli. */
 import type { LimiterAddress } from '../redis/keys.js';
+import { redisNowMs } from '../redis/redis-time.js';
 import { type StatusView, statusView } from '../view/status.js';
 import { createStatusReader, type StatusReader } from '../view/status-reader.js';
 import { listLimiters, type Session } from './session.js';
@@ -36,7 +37,7 @@ export function createLook(session: Session): () => Promise<Look> {
     );
     // One limiter that cannot be read must not take the table away from the others; none at all is no answer.
     if (facts.length === 0 && unread.length > 0) throw unread[0]!.error;
-    const atMs = Math.floor(facts[0]?.nowMs ?? Number((await session.redis.time())[0]) * 1000);
+    const atMs = Math.floor(facts[0]?.nowMs ?? (await redisNowMs(session.redis)));
     return { atMs, addresses, views: facts.map(statusView), unread };
   };
 }

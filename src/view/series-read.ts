@@ -5,6 +5,7 @@ import type { Policy } from '../policy/schema.js';
 import { HISTORY_MINUTE_MS, readHistory } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { LimiterState } from '../redis/params.js';
+import { storedMs } from '../redis/stream-id.js';
 import type { Session } from './limiters.js';
 import { pointOf, pointOfMinute, type SeriesPoint } from './series.js';
 import type { SignalView } from './signals.js';
@@ -114,5 +115,5 @@ function signalsOf(policy: Policy | null, points: readonly SeriesPoint[]): Serie
 
 function changeOf({ id, epoch, revision, body }: StoredEntry): SeriesChange {
   const { reason, actor, sentence } = body;
-  return { id, atMs: Number.parseInt(id, 10), epoch, revision, reason, actor, sentence };
+  return { id, atMs: storedMs({ id }), epoch, revision, reason, actor, sentence };
 }
