@@ -35,6 +35,9 @@ interface Found {
   nowUs: number;
 }
 
+/** Until a canary that a person begins is judged, if they say nothing of it. */
+export const JUDGED_AFTER_MS = 600_000;
+
 /** Its text is kept under its hash for whoever leads when it has passed. */
 const SPARE_MS = 3_600_000;
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { readParamsAnyhow } from '../actuate/actuator.js';
 import { policyAddress } from '../actuate/adopt.js';
+import { JUDGED_AFTER_MS } from '../actuate/canary.js';
 import type { AdoptStep } from '../actuate/verbs/adopt-all.js';
 import { movesSince } from '../actuate/verbs/stood.js';
 import { FlyballError } from '../errors.js';
@@ -41,8 +42,6 @@ interface ApplyFlags extends ChangeFlags {
   canary?: number;
 }
 
-/** Until a canary is judged. */
-const JUDGED_AFTER_MS = 600_000;
 const LONGEST_MS = 86_400_000;
 
 async function apply(io: CliIo, given: readonly string[], flags: ApplyFlags): Promise<void> {

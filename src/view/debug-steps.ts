@@ -220,8 +220,8 @@ function ownStep({ now, leftTotal, leftBoth, override, params, crowd, answer }: 
 function fairStep({ params, answer }: DebugFacts): Step {
   if (!crowdTerms(params.subjectTerms).fair) return null;
   return answer.reason === 'fair_share'
-    ? { verdict: 'denies', sentence: 'above its fair share, while the total refuses others' }
-    : ok('within its fair share, or nobody is refused');
+    ? { verdict: 'denies', sentence: 'above its fair share, while the total denies others' }
+    : ok('within its fair share, or nobody is denied');
 }
 
 /** Requests under way are counted where they run: nothing here can say what a process would answer. */

@@ -1,7 +1,7 @@
 /** Adopts a policy file of this daemon for a person, as `flyball apply` does: what was shown, or nothing. Stage: api. */
 import { createHash } from 'node:crypto';
 import type { LoadedPolicy } from '../../actuate/adopt.js';
-import type { CanaryWish } from '../../actuate/canary.js';
+import { type CanaryWish, JUDGED_AFTER_MS } from '../../actuate/canary.js';
 import { canonicalJson } from '../../actuate/entry.js';
 import { adoptOne } from '../../actuate/verbs/adopt-all.js';
 import { redactUrl } from '../../log.js';
@@ -10,9 +10,6 @@ import { ApiError, invalidField } from '../problem.js';
 import { type ApiDeps, type Call, route } from '../route.js';
 import { applyAnswer, applyBody } from '../schemas/policies.js';
 import type { ApplyAnswer, ApplyRequest } from '../types.js';
-
-/** Until a canary is judged, as with the CLI. */
-const JUDGED_AFTER_MS = 600_000;
 
 export const applyRoute = route({
   method: 'post',
