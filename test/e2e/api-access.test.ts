@@ -1,7 +1,7 @@
 /** Who may do what over HTTP: roles by route, tokens that come and go, cookies and what they need, hosts. */
 import { writeFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { routes } from '../../src/api/routes.js';
 import { SESSION_MS } from '../../src/api/sessions.js';
 import { streamRoute } from '../../src/api/stream.js';
@@ -10,20 +10,14 @@ import type { Role } from '../../src/api/types.js';
 import { type ManualClock, manualClock } from '../../src/clock.js';
 import { type ApiSetup, rawRequest, startApi, statusOf, type TestApi } from '../support/api.js';
 import { mustRead, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 
-let server: TestRedis;
 let redis: Redis;
 let clock: ManualClock;
 let api: TestApi;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+redisBench(async (bench) => {
+  ({ redis } = bench);
   await seedLimiter(redis, { name: 'checkout' });
   await start();
 });

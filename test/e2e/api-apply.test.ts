@@ -1,6 +1,6 @@
 /** A policy that waits for a person, adopted over HTTP: what was shown or nothing, by the function that `flyball apply` calls. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { LoadedPolicy } from '../../src/actuate/adopt.js';
 import { readEntries } from '../../src/actuate/audit.js';
 import { readPolicy } from '../../src/actuate/verbs/apply.js';
@@ -8,23 +8,17 @@ import type { PolicyFault } from '../../src/errors.js';
 import { jsonOf, startApi, type TestApi } from '../support/api.js';
 import { mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const CHECKOUT = { name: 'checkout' };
-let server: TestRedis;
 let redis: Redis;
 let api: TestApi;
 /** The files of the daemon. */
 let loaded: LoadedPolicy[];
 let faults: PolicyFault[];
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+redisBench(async (bench) => {
+  ({ redis } = bench);
   await adoptBy(redis, 'autopilot', loadedPolicy());
   loaded = [file({ capacity: 300 })];
   faults = [];

@@ -1,27 +1,21 @@
 /** However many ask: what reads all limiters, or a long log, costs Redis one read a tick; and nobody gets what was before their own change. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createSharedAnswers } from '../../src/api/shared.js';
 import { type ManualClock, manualClock } from '../../src/clock.js';
 import { jsonOf, startApi, type TestApi } from '../support/api.js';
 import { seedLimiter } from '../support/cli-run.js';
 import { loadedPolicy } from '../support/policies.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const TICK_MS = 100;
 const LIMITERS = 30;
-let server: TestRedis;
 let redis: Redis;
 let clock: ManualClock;
 let api: TestApi;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+redisBench(async (bench) => {
+  ({ redis } = bench);
   for (let i = 0; i < LIMITERS; i++) await seedLimiter(redis, { name: `l${i}` });
   clock = manualClock(Date.now());
   const policies = () => ({ loaded: [loadedPolicy()], faults: [] });

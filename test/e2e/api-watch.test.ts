@@ -1,6 +1,6 @@
 /** The one look at Redis behind all streams: what it costs, what it tells whom, and of when that is. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Watcher } from '../../src/api/channel.js';
 import { createWatch, type Watch } from '../../src/api/watch.js';
 import { type ManualClock, manualClock } from '../../src/clock.js';
@@ -8,12 +8,11 @@ import { createLog } from '../../src/log.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { seedLimiter } from '../support/cli-run.js';
 import { until } from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const EVERY_MS = 20;
 /** How long a channel is kept for who comes back. */
 const LINGER_MS = 30_000;
-let server: TestRedis;
 let redis: Redis;
 let clock: ManualClock;
 let watch: Watch;
@@ -28,13 +27,8 @@ interface Asked {
   key: string;
 }
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+redisBench(async (bench) => {
+  ({ redis } = bench);
   clock = manualClock(Date.now());
   asked = [];
   news = 0;

@@ -1,6 +1,6 @@
 /** What becomes of a canary when others write at the same moment, hold its limiter, or start again; its leader by hand, no time passes. Stage: tests. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import type { AdoptOutcome, LoadedPolicy } from '../../src/actuate/adopt.js';
 import { readEntries } from '../../src/actuate/audit.js';
@@ -23,7 +23,7 @@ import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { createMetrics } from '../../src/report/metrics.js';
 import { mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 import { setParams } from '../support/sdk-params.js';
 
 const address = { name: 'checkout' };
@@ -34,18 +34,12 @@ const limiter = { name: 'checkout', capacity: 200, inFlightMax: 24 };
 const at = (rate: number, more = {}) => loadedPolicy({ limiter: { ...limiter, rate }, ...more });
 const [FIRST, A, B] = [at(100), at(140), at(60)] as const;
 const log = createLog({ level: 'silent' });
-let server: TestRedis;
 let redis: Redis;
 let clock: ManualClock;
 let watch: CanaryWatch;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+redisBench(async (bench) => {
+  ({ redis } = bench);
   await adoptBy(redis, 'autopilot', FIRST);
   clock = manualClock();
   watch = await leader(redis);

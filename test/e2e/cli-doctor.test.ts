@@ -68,6 +68,10 @@ describe('doctor', { timeout: 120_000 }, () => {
       status: 'fail',
       mend: expect.stringMatching(/^Start Redis there, or mend the address/),
     });
+    // The rig names one file of policies.
+    expect(json.findings.filter((f: { check: string }) => f.check === 'policies')).toEqual([
+      { check: 'policies', status: 'ok', message: 'valid: checkout' },
+    ]);
     expect(shown.stdout + shown.stderr).not.toContain('secret');
   });
 });

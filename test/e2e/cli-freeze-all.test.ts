@@ -3,14 +3,14 @@ import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead, seedLimiter } from '../support/cli-run.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const ALL = ['checkout', 'refund', 'search'].map((name) => ({ name }));
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench(async (bench) => {
+redisBench(async (bench) => {
   ({ redis, env } = bench);
   for (const address of ALL) await seedLimiter(redis, address);
 });

@@ -6,9 +6,9 @@ import type { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
@@ -16,7 +16,7 @@ let redis: Redis;
 let reach: NodeJS.ProcessEnv;
 let folder: string;
 
-cliBench((bench) => {
+redisBench((bench) => {
   redis = bench.redis;
   reach = bench.env;
   folder = mkdtempSync(join(tmpdir(), 'flyball-plan-'));

@@ -6,16 +6,16 @@ import { adoptAtStart } from '../../src/daemon/adoption.js';
 import { createLog } from '../../src/log.js';
 import { parseByPerson } from '../../src/redis/by-person.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench((bench) => {
+redisBench((bench) => {
   ({ redis, env } = bench);
 });
 

@@ -7,9 +7,9 @@ import type { EntryValues } from '../../src/actuate/entry.js';
 import { parseByPerson } from '../../src/redis/by-person.js';
 import { type HistoryRow, writeHistoryRow } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
@@ -17,7 +17,7 @@ const LAW = { control: { law: 'aimd' } } as const;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench((bench) => {
+redisBench((bench) => {
   ({ redis, env } = bench);
 });
 

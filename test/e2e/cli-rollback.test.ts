@@ -10,9 +10,9 @@ import { writeHistoryRow } from '../../src/redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../../src/redis/keys.js';
 import { lease } from '../../src/redis/scripts.js';
 import { rollbackTarget } from '../../src/view/rollback-target.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
 import { madeUp } from '../support/history.js';
+import { redisBench } from '../support/redis-bench.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const checkout = { name: 'checkout' };
@@ -21,7 +21,7 @@ const MINUTE = 60_000;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench(async (bench) => {
+redisBench(async (bench) => {
   ({ redis, env } = bench);
   await seedLimiter(redis, checkout);
 });

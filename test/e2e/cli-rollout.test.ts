@@ -9,15 +9,15 @@ import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { type PolicyInput, policySchema } from '../../src/policy/schema.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench((bench) => {
+redisBench((bench) => {
   ({ redis, env } = bench);
 });
 

@@ -5,8 +5,8 @@ import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { shellWord } from '../../src/cli/undo.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { parseOverride } from '../../src/redis/subject-override.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
@@ -14,7 +14,7 @@ const HOUR = 3_600_000;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench(async (bench) => {
+redisBench(async (bench) => {
   ({ redis, env } = bench);
   await seedLimiter(redis, checkout, { subjectRate: 2, subjectCapacity: 5 });
 });

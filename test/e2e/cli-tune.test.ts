@@ -7,16 +7,16 @@ import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { type PolicyInput, policySchema } from '../../src/policy/schema.js';
 import { type HistoryRow, historyText } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, mustRead } from '../support/cli-run.js';
 import { madeUp } from '../support/history.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench((bench) => {
+redisBench((bench) => {
   ({ redis, env } = bench);
 });
 

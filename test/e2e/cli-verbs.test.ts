@@ -8,15 +8,15 @@ import type { Planner, VerbPlan } from '../../src/actuate/verbs/plan.js';
 import { effective } from '../../src/redis/effective.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { lease, take } from '../../src/redis/scripts.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const HOUR = 3_600_000;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench(async (bench) => {
+redisBench(async (bench) => {
   ({ redis, env } = bench);
   await seedLimiter(redis, checkout);
 });

@@ -1,6 +1,6 @@
 /** What Redis keeps of alerts: told once, ended once, whatever dies, is forgotten, or was written there by strangers. */
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type ManualClock, manualClock } from '../../src/clock.js';
 import { createAlerts } from '../../src/daemon/alerts.js';
 import type { FleetFacts } from '../../src/daemon/fleet-alerts.js';
@@ -11,23 +11,17 @@ import type { Alert } from '../../src/report/notify/alert.js';
 import { readAlerts } from '../../src/view/alerts.js';
 import { until } from '../support/daemon.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 
 const KEY = 'flyball:alerts';
 const MINUTE_MS = 60_000;
-let server: TestRedis;
 let redis: Redis;
 let receiver: Receiver;
 let clock: ManualClock;
 let closing: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
+redisBench(async (bench) => {
+  ({ redis } = bench);
   receiver = await startReceiver();
   clock = manualClock();
   closing = [];

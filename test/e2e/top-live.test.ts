@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis';
 import { describe, expect, test, vi } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cliBench } from '../support/cli-bench.js';
 import { cli, cliProcess, mustRead, seedLimiter } from '../support/cli-run.js';
+import { redisBench } from '../support/redis-bench.js';
 import type { TestRedis } from '../support/redis-server.js';
 import { fakeTerminal, realTerminal, type Terminal } from '../support/terminal.js';
 
@@ -15,7 +15,7 @@ let server: TestRedis;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
 
-cliBench(async (bench) => {
+redisBench(async (bench) => {
   ({ server, redis, env } = bench);
   await seedLimiter(redis, checkout);
   await seedLimiter(redis, orders);

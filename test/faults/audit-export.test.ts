@@ -3,39 +3,25 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { change, files, keyPair, proof } from '../support/audit-rig.js';
-import {
-  type DaemonSetup,
-  daemonSetup,
-  policyText,
-  type TestDaemon,
-  until,
-} from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, type TestDaemon, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 const { audit } = limiterKeys({ name: 'checkout' });
 const pair = keyPair();
-let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 let folder: string;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await redis.flushall();
-  setup = daemonSetup(server.url);
+daemonBench((bench) => {
+  ({ redis, setup } = bench);
   setup.write('checkout.ts', policyText());
   folder = join(setup.dir, 'audit');
   writeFileSync(join(setup.dir, 'audit.key'), pair.secret);
 });
-afterEach(() => setup.close());
 
 function start(name: string): TestDaemon {
   return setup.start({

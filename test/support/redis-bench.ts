@@ -1,9 +1,9 @@
-/** What most tests of changing commands stand on: a Redis for the file, emptied before each test, and no daemon. */
+/** What most tests of verbs, in the CLI or over HTTP, stand on: a Redis for the file, emptied before each test, and no daemon. */
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { startRedis, type TestRedis } from './redis-server.js';
 
-export interface CliBench {
+export interface RedisBench {
   server: TestRedis;
   redis: Redis;
   /** With it a command reaches this Redis. */
@@ -11,7 +11,7 @@ export interface CliBench {
 }
 
 /** Registers the hooks of the file that calls it; `begin` is given all before each test. */
-export function cliBench(begin: (bench: CliBench) => void | Promise<void>): void {
+export function redisBench(begin: (bench: RedisBench) => void | Promise<void>): void {
   let server: TestRedis | undefined;
   let redis: Redis;
   beforeAll(async () => {
