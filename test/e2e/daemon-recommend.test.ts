@@ -1,13 +1,13 @@
 /** Recommend mode on a running daemon: answers as a static limit, the law's opinion in notes and status (I12). */
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
-import { readParams, write } from '../../src/actuate/actuator.js';
+import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import type { ParamChange } from '../../src/redis/params.js';
 import { type DaemonSetup, policyText, until } from '../support/daemon.js';
 import { daemonBench } from '../support/daemon-bench.js';
+import { personWrites } from '../support/person-write.js';
 import type { TestRedis } from '../support/redis-server.js';
 import { startTraffic } from '../support/traffic.js';
 
@@ -23,28 +23,6 @@ daemonBench((bench) => {
 });
 
 const params = async () => (await readParams(redis, address)).params!;
-
-async function person(change: ParamChange): Promise<void> {
-  const seen = await params();
-  const reply = await write(
-    redis,
-    address,
-    {
-      authority: { kind: 'person' },
-      expected: seen,
-      change,
-      cause: 'person',
-      actor: { kind: 'person', name: 'kim' },
-      reason: 'trip',
-      sentence: 'x',
-      before: null,
-      after: null,
-      policyHash: seen.policyHash,
-    },
-    { leaseMs: 0, nowMs: Date.now() },
-  );
-  expect(reply.status).toBe('ok');
-}
 
 for (const mode of ['recommend', 'shadow']) {
   test(`I12: in ${mode} the law cuts values of its own, which are noted, and changes nothing`, async () => {
@@ -88,11 +66,11 @@ test('a person’s trip in recommend ends with its open time, and the policy’s
   setup.write('checkout.ts', policyText().replace("mode: 'auto'", "mode: 'recommend'"));
   const daemon = setup.start();
   await daemon.line('lease_taken');
-  await person({ state: 'open', openForMs: 500 });
+  await personWrites(redis, address, { state: 'open', openForMs: 500 }, 'trip');
   await daemon.line('change', (line) => line.reason === 'trip_over');
   expect(await params()).toMatchObject({ state: 'closed', rate: 100 });
 
-  await person({ rate: 50 });
+  await personWrites(redis, address, { rate: 50 }, 'pin');
   await daemon.line('change', (line) => line.reason === 'policy_numbers');
   expect(await params()).toMatchObject({ rate: 100 });
   expect((await verifyAudit(redis, address)).verdict).toBe('consistent');

@@ -1,6 +1,6 @@
 /** The leading daemon is stopped, killed, paused; Redis goes away: one writer at a time, and no revision lost or doubled. */
 import { expect, type TestContext, test, vi } from 'vitest';
-import { readParams, write } from '../../src/actuate/actuator.js';
+import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, type StoredEntry, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { ranked } from '../../src/daemon/rendezvous.js';
@@ -9,6 +9,7 @@ import type { ParamChange } from '../../src/redis/params.js';
 import { take } from '../../src/redis/scripts.js';
 import { policyText, type TestDaemon, until } from '../support/daemon.js';
 import { ownBench } from '../support/daemon-bench.js';
+import { personWrites } from '../support/person-write.js';
 import { startTraffic, type Traffic } from '../support/traffic.js';
 
 const address = { name: 'checkout' };
@@ -33,29 +34,8 @@ async function open(context: TestContext) {
   const changes = async () =>
     (await readEntries(redis, address, { kind: 'change', limit: 1000 })).entries;
 
-  const person = async (change: ParamChange, reason: string): Promise<void> => {
-    await until('a write that no tick crosses', async () => {
-      const seen = await params();
-      const reply = await write(
-        redis,
-        address,
-        {
-          authority: { kind: 'person' },
-          expected: seen,
-          change,
-          cause: 'person',
-          actor: { kind: 'person', name: 'kim' },
-          reason,
-          sentence: reason,
-          before: null,
-          after: null,
-          policyHash: seen.policyHash,
-        },
-        { leaseMs: 0, nowMs: Date.now() },
-      );
-      return reply.status === 'ok';
-    });
-  };
+  const person = (change: ParamChange, reason: string) =>
+    personWrites(redis, address, change, reason);
 
   const leaderAndStandby = async (): Promise<[TestDaemon, TestDaemon]> => {
     // Long enough that a busy machine does not make them take turns.

@@ -1,6 +1,6 @@
 /** Another Redis server takes over, behind Sentinel and in a Cluster: it is noticed, said, guarded, and what was lost is put back. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { readParams, write } from '../../src/actuate/actuator.js';
+import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { RedisClient } from '../../src/redis/run-script.js';
@@ -11,6 +11,7 @@ import {
   type TestDaemon,
   until,
 } from '../support/daemon.js';
+import { personWrites } from '../support/person-write.js';
 import { startCluster, type TestCluster } from '../support/redis-cluster.js';
 import { startSentinel, type TestSentinel } from '../support/redis-sentinel.js';
 
@@ -92,21 +93,8 @@ test('Sentinel: a replica that lags: the pin that it never got is in force again
   await old.call('WAIT', 1, 5000);
   await sentinel.cutReplication();
   const until_ = Date.now() + 3_600_000;
-  await until('a write that no tick crosses', async () => {
-    const seen = (await readParams(old, address)).params!;
-    const reply = await write(
-      old,
-      address,
-      {
-        ...{ authority: { kind: 'person' }, expected: seen, cause: 'person' },
-        change: { rate: 7, pinnedUntil: until_, heldBy: 'kim' },
-        ...{ actor: { kind: 'person', name: 'kim' }, reason: 'pin', sentence: 'pin' },
-        ...{ before: null, after: null, policyHash: seen.policyHash },
-      },
-      { leaseMs: 0, nowMs: Date.now() },
-    );
-    return reply.status === 'ok';
-  });
+  const pinned = { rate: 7, pinnedUntil: until_, heldBy: 'kim' };
+  await personWrites(old, address, pinned, 'pin');
   const lost = (await readParams(old, address)).params!;
   await seenByDaemon(old);
   await from.kill();
