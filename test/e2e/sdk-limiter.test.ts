@@ -1,7 +1,5 @@
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
-  createLimiter,
   FlyballDeniedError,
   FlyballTypeError,
   type Limiter,
@@ -11,43 +9,23 @@ import {
 } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { take } from '../../src/redis/scripts.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const open: Limiter[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-afterAll(() => server.stop());
-
+const bench = sdkBench('sdk');
 const warnings: LimiterWarning[] = [];
 
-/** A deadline no busy machine misses: these tests are about answers, not about time. */
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name: `sdk-${++count}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: (warning) => warnings.push(warning),
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const limiter = (options: Partial<LimiterOptions> = {}): Limiter =>
+  bench.limiter({ onWarning: (warning) => warnings.push(warning), ...options });
 
 const address = (made: Limiter) => ({ name: made.name });
 
 test('takes by the numbers in force, denies with the limit, the time and the revision', async () => {
   const api = limiter({ rate: 1, capacity: 1 });
-  const { epoch, revision } = await setParams(admin, address(api), { rate: 0.01, capacity: 3 });
+  const { epoch, revision } = await setParams(bench.admin, address(api), {
+    rate: 0.01,
+    capacity: 3,
+  });
   const decisions = await Promise.all([1, 2, 3, 4].map(() => api.take()));
   expect(decisions.map((decision) => decision.allowed)).toEqual([true, true, true, false]);
   expect(decisions[0]).toMatchObject({ reason: 'ok', limit: null, remaining: 2, source: 'redis' });
@@ -58,7 +36,7 @@ test('takes by the numbers in force, denies with the limit, the time and the rev
 
 test('the takes of one turn go in a few calls, in order of arrival: two halves first, then 512 at most', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { rate: 0.01, capacity: 700 });
+  await setParams(bench.admin, address(api), { rate: 0.01, capacity: 700 });
   await api.take();
   const before = api.stats().calls;
   const decisions = await Promise.all(Array.from({ length: 1000 }, () => api.take()));
@@ -70,7 +48,7 @@ test('the takes of one turn go in a few calls, in order of arrival: two halves f
 
 test('a subject has its own bucket; a take denied by it leaves the total alone', async () => {
   const api = limiter();
-  await setParams(admin, address(api), {
+  await setParams(bench.admin, address(api), {
     rate: 0.01,
     capacity: 10,
     subjectRate: 0.01,
@@ -85,9 +63,9 @@ test('a subject has its own bucket; a take denied by it leaves the total alone',
 
 test('C17: a cost above the capacity is denied without a retry time, also after the capacity fell', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { rate: 1, capacity: 8 });
+  await setParams(bench.admin, address(api), { rate: 1, capacity: 8 });
   expect((await api.take(null, { cost: 6 })).allowed).toBe(true);
-  await setParams(admin, address(api), { capacity: 5 });
+  await setParams(bench.admin, address(api), { capacity: 5 });
   for (let i = 0; i < 2; i++) {
     const denied = await api.take(null, { cost: 6 });
     expect(denied).toMatchObject({
@@ -103,9 +81,9 @@ test('C17: a cost above the capacity is denied without a retry time, also after 
 
 test('C18: a bad cost, subject or priority rejects with a TypeError and writes nothing', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { subjectRate: 5, subjectCapacity: 5 });
+  await setParams(bench.admin, address(api), { subjectRate: 5, subjectCapacity: 5 });
   await api.peek();
-  const keysBefore = (await admin.keys(`*${api.name}*`)).sort();
+  const keysBefore = (await bench.admin.keys(`*${api.name}*`)).sort();
   const costs = [Number.NaN, Infinity, -5, -0, '5', ' 5 ', '0x10', Number('1e309'), null, 0];
   for (const cost of costs) {
     await expect(api.take('ada', { cost: cost as number })).rejects.toThrow(FlyballTypeError);
@@ -114,7 +92,7 @@ test('C18: a bad cost, subject or priority rejects with a TypeError and writes n
   await expect(api.take('\ud800')).rejects.toThrow(TypeError);
   await expect(api.take('ada', { priority: 'high' as never })).rejects.toThrow(TypeError);
   await expect(api.take('ada', { onRedisError: 'fail' as never })).rejects.toThrow(TypeError);
-  expect((await admin.keys(`*${api.name}*`)).sort()).toEqual(keysBefore);
+  expect((await bench.admin.keys(`*${api.name}*`)).sort()).toEqual(keysBefore);
   expect(api.stats().admitted).toBe(0);
 
   expect((await api.take('ada', { cost: 1.5 })).allowed).toBe(true);
@@ -123,7 +101,7 @@ test('C18: a bad cost, subject or priority rejects with a TypeError and writes n
 
 test('C33: any subject is its own bucket, on one slot, in a short key', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { subjectRate: 0.01, subjectCapacity: 1 });
+  await setParams(bench.admin, address(api), { subjectRate: 0.01, subjectCapacity: 1 });
   const subjects = [
     '{',
     '}',
@@ -145,7 +123,9 @@ test('C33: any subject is its own bucket, on one slot, in a short key', async ()
   const second = await Promise.all(subjects.map((subject) => api.take(subject)));
   expect(second.every((decision) => decision.reason === 'subject')).toBe(true);
 
-  const keys = (await admin.keys('*')).filter((key) => key.startsWith(`flyball:{${api.name}}:b:`));
+  const keys = (await bench.admin.keys('*')).filter((key) =>
+    key.startsWith(`flyball:{${api.name}}:b:`),
+  );
   expect(keys.length).toBe(subjects.length);
   // No brace beside the limiter's own: the hash tag, and so the slot, is the same for all.
   for (const key of keys) expect(key.slice(`flyball:{${api.name}}`.length)).not.toMatch(/[{}]/);
@@ -154,11 +134,11 @@ test('C33: any subject is its own bucket, on one slot, in a short key', async ()
 
 test('C07: an open breaker denies all with its reason, and closing gives no saved-up burst', async () => {
   const api = limiter({ denyCache: false });
-  await setParams(admin, address(api), { rate: 0.01, capacity: 20 });
+  await setParams(bench.admin, address(api), { rate: 0.01, capacity: 20 });
   await Promise.all(Array.from({ length: 20 }, () => api.take()));
   const openUntil = Date.now() + 3_600_000;
   await setParams(
-    admin,
+    bench.admin,
     address(api),
     { state: 'open', openUntil, openForMs: 3_600_000, generation: 1 },
     'breaker',
@@ -174,18 +154,18 @@ test('C07: an open breaker denies all with its reason, and closing gives no save
     });
     expect(decision.retryAfterMs).toBeGreaterThan(3_500_000);
   }
-  await setParams(admin, address(api), { state: 'closed', openUntil: 0 }, 'breaker');
+  await setParams(bench.admin, address(api), { state: 'closed', openUntil: 0 }, 'breaker');
   const after = await Promise.all([1, 2, 3].map(() => api.take()));
   expect(after.filter((decision) => decision.allowed).length).toBe(0);
   expect(after[0]!.reason).toBe('rate');
 });
 
 test('a client that pipelines by itself heals too when scripts are gone, also for subjects beyond ASCII', async () => {
-  const redis = server.client({ enableAutoPipelining: true });
+  const redis = bench.server.client({ enableAutoPipelining: true });
   const api = limiter({ redis });
-  await setParams(admin, address(api), { rate: 1000, capacity: 1000 });
+  await setParams(bench.admin, address(api), { rate: 1000, capacity: 1000 });
   for (const subject of ['user', 'Ünïcode']) {
-    await admin.script('FLUSH', 'SYNC');
+    await bench.admin.script('FLUSH', 'SYNC');
     const all = Array.from({ length: 9 }, (_, i) => api.take(`${subject}:${i}`));
     expect((await Promise.all(all)).map(({ source }) => source)).toEqual(Array(9).fill('redis'));
   }
@@ -194,11 +174,11 @@ test('a client that pipelines by itself heals too when scripts are gone, also fo
 });
 
 test('C48: alone, waiting exactly the retry time is always enough (10000 phases)', async () => {
-  const client = server.client({ enableAutoPipelining: true });
+  const client = bench.server.client({ enableAutoPipelining: true });
   const startUs = Date.now() * 1000 + 10_000_000;
   async function phases(chain: number): Promise<number> {
     const place = { name: `sdk-phases-${chain}` };
-    await setParams(admin, place, { rate: 7.3 + chain / 7, capacity: 5 });
+    await setParams(bench.admin, place, { rate: 7.3 + chain / 7, capacity: 5 });
     const ask = async (nowUs: number) => {
       const reply = await take(client, {
         keys: limiterKeys(place),
@@ -229,25 +209,25 @@ test('C48: alone, waiting exactly the retry time is always enough (10000 phases)
 
 test('mode off admits all and writes nothing', async () => {
   const api = limiter({ rate: 1, capacity: 1 });
-  await setParams(admin, address(api), { mode: 'off', rate: 0.01, capacity: 1 });
+  await setParams(bench.admin, address(api), { mode: 'off', rate: 0.01, capacity: 1 });
   const decisions = await Promise.all([1, 2, 3].map(() => api.take('ada')));
   for (const decision of decisions)
     expect(decision).toMatchObject({ allowed: true, reason: 'off' });
-  expect(await admin.exists(limiterKeys(address(api)).bucket)).toBe(0);
+  expect(await bench.admin.exists(limiterKeys(address(api)).bucket)).toBe(0);
 });
 
 test('mode shadow admits all, counts what it would have denied, and uses keys of its own', async () => {
   const api = limiter();
   const keys = limiterKeys(address(api));
-  await setParams(admin, address(api), { mode: 'shadow', rate: 0.01, capacity: 2 });
+  await setParams(bench.admin, address(api), { mode: 'shadow', rate: 0.01, capacity: 2 });
   const decisions = await Promise.all([1, 2, 3].map(() => api.take()));
   expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
   expect(decisions.map(({ wouldAllow }) => wouldAllow)).toEqual([true, true, false]);
   expect(api.stats()).toMatchObject({ admitted: 3, denied: {}, wouldDeny: { rate: 1 } });
-  expect(await admin.exists(keys.bucket)).toBe(0);
-  expect(await admin.exists(keys.shadowBucket)).toBe(1);
+  expect(await bench.admin.exists(keys.bucket)).toBe(0);
+  expect(await bench.admin.exists(keys.shadowBucket)).toBe(1);
 
-  await setParams(admin, address(api), { mode: 'recommend' });
+  await setParams(bench.admin, address(api), { mode: 'recommend' });
   const enforced = await Promise.all([1, 2, 3].map(() => api.take()));
   expect(enforced.map(({ allowed }) => allowed)).toEqual([true, true, false]);
 });
@@ -268,7 +248,7 @@ test('without params and without numbers nobody is denied', async () => {
 
 test('a take aborted before it is sent takes nothing', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { rate: 0.01, capacity: 5 });
+  await setParams(bench.admin, address(api), { rate: 0.01, capacity: 5 });
   const abort = new AbortController();
   const taken = api.take(null, { signal: abort.signal });
   abort.abort(new Error('gone'));
@@ -279,7 +259,7 @@ test('a take aborted before it is sent takes nothing', async () => {
 
 test('run reports how the call ended; a denial calls nothing', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { rate: 0.01, capacity: 4, inFlightMax: 0 });
+  await setParams(bench.admin, address(api), { rate: 0.01, capacity: 4, inFlightMax: 0 });
   expect(await api.run(null, () => 'done')).toBe('done');
   const fault = Object.assign(new Error('no'), { code: 'SYSTEMERROR' });
   await expect(api.run(null, () => Promise.reject(fault))).rejects.toBe(fault);
@@ -316,7 +296,7 @@ test('run reports how the call ended; a denial calls nothing', async () => {
 
 test('telemetry carries outcomes once, database waits, pool gauge, process and generation', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { generation: 3 });
+  await setParams(bench.admin, address(api), { generation: 3 });
   const first = await api.take();
   first.note({ upstream: 'pay' });
   first.done('failed', { code: 'SYSTEMERROR', dbWaitMs: 12 });
@@ -346,9 +326,9 @@ test('telemetry carries outcomes once, database waits, pool gauge, process and g
 async function telemetryAfterClose(api: Limiter): Promise<Record<string, string>> {
   await api.close();
   const sums: Record<string, number> = {};
-  for (const key of await admin.keys(`flyball:{${api.name}}:t:*`)) {
-    expect(await admin.pttl(key)).toBeGreaterThan(0);
-    for (const [field, value] of Object.entries(await admin.hgetall(key))) {
+  for (const key of await bench.admin.keys(`flyball:{${api.name}}:t:*`)) {
+    expect(await bench.admin.pttl(key)).toBeGreaterThan(0);
+    for (const [field, value] of Object.entries(await bench.admin.hgetall(key))) {
       sums[field] = (sums[field] ?? 0) + Number(value);
     }
   }
@@ -359,16 +339,20 @@ async function telemetryAfterClose(api: Limiter): Promise<Record<string, string>
 
 test('the group is read from the registry', async () => {
   const api = limiter({ name: 'sdk-grouped', group: 'ignored' });
-  await admin.hset('flyball:limiters', 'sdk-grouped', 'payments');
-  await setParams(admin, { name: 'sdk-grouped', group: 'payments' }, { rate: 0.01, capacity: 1 });
+  await bench.admin.hset('flyball:limiters', 'sdk-grouped', 'payments');
+  await setParams(
+    bench.admin,
+    { name: 'sdk-grouped', group: 'payments' },
+    { rate: 0.01, capacity: 1 },
+  );
   expect((await api.take()).allowed).toBe(true);
   expect((await api.take()).source).toBe('redis');
-  expect(await admin.exists('flyball:sdk-grouped{payments}:b')).toBe(1);
+  expect(await bench.admin.exists('flyball:sdk-grouped{payments}:b')).toBe(1);
 });
 
 test('limiters of a process share one named connection, and the last one closes it', async () => {
   const ours = async () =>
-    ((await admin.client('LIST')) as string)
+    ((await bench.admin.client('LIST')) as string)
       .split('\n')
       .filter((line) => line.includes(`name=flyball-sdk/${VERSION}`)).length;
   const many = Array.from({ length: 20 }, () => limiter());
@@ -381,23 +365,23 @@ test('limiters of a process share one named connection, and the last one closes 
 });
 
 test('your own client is used, warned about where it may charge twice, and not closed', async () => {
-  const mine = server.client();
+  const mine = bench.server.client();
   const shared = limiter({ redis: mine });
   expect((await shared.take()).allowed).toBe(true);
   expect(warnings.map(({ code }) => code)).toContain('FLYBALL_W_CLIENT_RESENDS');
   await shared.close();
   expect(await mine.ping()).toBe('PONG');
   await expect(shared.take()).rejects.toMatchObject({ code: 'FLYBALL_E_ENFORCE_CLOSED' });
-  const prefixed = server.client({ keyPrefix: 'app:' });
+  const prefixed = bench.server.client({ keyPrefix: 'app:' });
   expect(() => limiter({ redis: prefixed })).toThrow(/keyPrefix "app:"/);
 });
 
 test('new numbers hold from the next call on, without a restart', async () => {
   const api = limiter();
-  await setParams(admin, address(api), { rate: 0.01, capacity: 1 });
+  await setParams(bench.admin, address(api), { rate: 0.01, capacity: 1 });
   await api.take();
   expect((await api.take()).allowed).toBe(false);
-  await setParams(admin, address(api), { rate: 1000 });
+  await setParams(bench.admin, address(api), { rate: 1000 });
   await until('a take passes', async () => (await api.take()).allowed);
   expect(api.numbers()?.rate).toBe(1000);
 });
