@@ -4,7 +4,7 @@ import { VERSION } from '../../version.js';
 import { cookieHeader, cookieOf, unauthorized } from '../access.js';
 import { type Caller, NOBODY } from '../roles.js';
 import { type ApiDeps, route } from '../route.js';
-import { sessionAnswer } from '../schemas/audit.js';
+import { sessionAnswer } from '../schemas/session.js';
 import { SESSION_MS } from '../sessions.js';
 import { findToken } from '../tokens.js';
 import type { SessionAnswer } from '../types.js';

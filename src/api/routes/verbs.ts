@@ -23,7 +23,7 @@ import type { Session } from '../../view/limiters.js';
 import { type RollbackWish, rollbackTarget } from '../../view/rollback-target.js';
 import { ApiError, invalidField } from '../problem.js';
 import { limiterOf, route } from '../route.js';
-import { VERBS, verbAnswer, verbBodies } from '../schemas/audit.js';
+import { VERBS, verbAnswer, verbBodies } from '../schemas/verbs.js';
 import type { Verb, VerbAnswer, VerbRequest } from '../types.js';
 
 const WHAT: Record<Verb, string> = {

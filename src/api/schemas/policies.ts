@@ -1,8 +1,8 @@
 /** Policies: what files would change, the versions that are kept, and what adopting one takes and answers, as zod. Stage: api. */
 import { z } from 'zod';
 import type { ApplyAnswer, ApplyRequest, PoliciesAnswer, PolicyHistoryAnswer } from '../types.js';
-import { count, DAY_MS, writes } from './audit.js';
 import { known, limiterName, mode, ms, number, schemaOne, text } from './common.js';
+import { count, DAY_MS, writes } from './verbs.js';
 
 const owned = {
   owner: z.enum(['policy', 'window', 'law', 'tuning', 'person', 'nobody']),
