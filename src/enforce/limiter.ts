@@ -16,7 +16,7 @@ import {
 } from './arguments.js';
 import { createCanarySide } from './canary-side.js';
 import { FlyballDeniedError, type TakeDecision } from './decision.js';
-import { keepParts } from './limiter-parts.js';
+import { keepParts, partsDeciding } from './limiter-parts.js';
 import { statsOf } from './limiter-stats.js';
 import type { LimiterOptions } from './options.js';
 import type { OutcomeOptions, OutcomeResult } from './outcomes.js';
@@ -122,11 +122,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   /** A subject of a canary is decided for by the canary's limiter, from take to done. */
-  const partsFor = (subject: string | null) =>
-    adopted.canary === undefined ? wired : (canary.decides(subject) ?? wired);
+  const partsFor = (subject: string | null) => partsDeciding(wired, subject);
 
   function decide(wish: TakeWish): Promise<TakeDecision> {
-    const { decider } = adopted.canary === undefined ? wired : partsFor(wish.subject);
+    const { decider } = partsFor(wish.subject);
     if (tracing.tracer === null) return decider.decide(wish);
     return tracing.span('take', wish.cost, () => decider.decide(wish));
   }
