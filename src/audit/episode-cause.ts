@@ -33,7 +33,10 @@ const VERBS = [
   ...['promote', 'approve', 'bounds_set', 'bounds_cleared'],
   ...['subject_block', 'subject_exempt', 'subject_limit', 'subject_clear'],
 ];
-const NOTES = ['write_refused', 'signal_missing', 'clock_skew', 'audit_trimmed', 'audit_retention'];
+const NOTES = [
+  ...['write_refused', 'signal_missing', 'clock_skew', 'audit_trimmed', 'audit_retention'],
+  'redis_evicted',
+];
 
 /** For who asks for one by name; others may stand in a log of another version. */
 export const REASON_CODES: readonly string[] = [

@@ -67,9 +67,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const opened = await openRedis(config, {
     ...{ env, embedded, log, clock, metrics },
-    onEvicted: (keys, address) => alerts.fleetAlerts.evicted(keys, address),
+    onEvicted: (keys, eviction) => alerts.fleetAlerts.evicted(keys, eviction),
   });
-  const { redis, clocks, url } = opened;
+  const { redis, clocks, evictions, url } = opened;
   const sources = createSourcePool({
     ...{ env, log, clock, everyMs: tickMs / 2 },
     policyFile: (code) => fileWithCode(policies.files.values(), code),
@@ -120,7 +120,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const fileState = (hash: string, tried?: string) => stateOfFile(address.name, hash, tried);
     const given = { redis, address, owner, members, servers, tickMs, leaseMs, clock };
     const { notifier, fleetAlerts } = alerts;
-    const also = { sources, clocks, spend, notifier, fleetAlerts, log, metrics };
+    const also = { sources, clocks, evictions, spend, notifier, fleetAlerts, log, metrics };
     limiters.set(address.name, createManagedLimiter({ ...given, ...also, fileState }));
   }
 

@@ -5,9 +5,10 @@ import type { AlertKind } from '../policy/notify-schema.js';
 import { type Alert, severityOf } from '../report/notify/alert.js';
 import { type Condition, type Patience, QUIET, turnCondition } from '../report/notify/condition.js';
 import type { Notifier } from '../report/notify/notifier.js';
+import type { Eviction } from './evictions.js';
 
 export interface FleetAlerts {
-  evicted(keys: number, address: string): void;
+  evicted(keys: number, eviction: Eviction): void;
   leaseLost(limiter: string, fence: number, detail: string): void;
   close(): void;
 }
@@ -88,12 +89,16 @@ export function createFleetAlerts(options: {
   timer.unref();
 
   return {
-    evicted(keys, address) {
+    evicted(keys, { address, before, now, policy }) {
       const what = `Redis at ${address} has evicted ${keys} keys`;
       const why =
         'its memory is full, and limits may have been forgotten: give it more, or Flyball a server of its own';
       const key = `flyball/evictions/${address}/${Math.floor(clock.nowMs() / MINUTE_MS)}`;
-      raise({ key, kind: 'evictions', state: 'event', what, why, look: 'flyball doctor' });
+      const numbers: Alert['numbers'] = [
+        ['evicted keys', `${before} → ${now}`],
+        ['maxmemory-policy', policy],
+      ];
+      raise({ key, kind: 'evictions', state: 'event', what, why, numbers, look: 'flyball doctor' });
     },
     leaseLost(limiter, fence, detail) {
       const what = `this daemon lost the lease (token ${fence})`;

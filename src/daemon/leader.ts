@@ -13,6 +13,7 @@ import { reportDecision, reportSample } from '../report/tick-metrics.js';
 import { detailsOf, type Readings } from '../sense/readings.js';
 import { checkpointText, readCheckpoint } from './checkpoint.js';
 import { CLOCK_SKEW, type ClockHold, heldDecision, heldSentence } from './clock-hold.js';
+import { createEvictionNote } from './eviction-note.js';
 import type { FailoverMemory } from './failover.js';
 import { turnWithin } from './fleet-budget.js';
 import { createGroupShare } from './group-share.js';
@@ -57,6 +58,7 @@ export function createLeader(
   const upstreamBreaker = createUpstreamBreaker(deps);
   const putRight = createPutRight(deps);
   const alerts = createLimiterAlerts(deps);
+  const evictionNote = createEvictionNote(deps);
   const retune = createRetune({ redis, address, writer, log: deps.log });
   let decide: DecideState | null = null;
   let since: StateSince | null = null;
@@ -98,6 +100,7 @@ export function createLeader(
     const at = { adopted, policy, params, view: inForce.view, nowUs, last, checkpoint };
     if (await putRight.act(at)) return;
     await holdForClocks(params);
+    await evictionNote.act(params, nowMs);
     // At once, not only with the next job: a run may have been overdue for as long as nobody led.
     if (first) void retune.ask(adopted);
     const tunes = heldFor === null && profile === undefined && bounds === undefined;

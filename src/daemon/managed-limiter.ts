@@ -9,6 +9,7 @@ import type { Metrics } from '../report/metrics.js';
 import type { Notifier } from '../report/notify/notifier.js';
 import type { SourcePool } from '../sense/source-pool.js';
 import type { ClockWatch } from './clock-watch.js';
+import type { EvictionWatch } from './evictions.js';
 import type { FleetAlerts } from './fleet-alerts.js';
 import type { SpendChange } from './fleet-budget.js';
 import type { Membership } from './membership.js';
@@ -27,6 +28,8 @@ export interface LimiterDeps {
   /** What all limiters of this daemon read. */
   sources: SourcePool;
   clocks: ClockWatch;
+  /** What Redis has thrown away. */
+  evictions: Pick<EvictionWatch, 'of'>;
   /** Which Redis server serves which limiter. */
   servers: ServerWatch;
   notifier: Notifier;

@@ -15,7 +15,7 @@ import { gatherWrites } from '../redis/gather-writes.js';
 import type { Metrics } from '../report/metrics.js';
 import { type ClockWatch, watchClocks } from './clock-watch.js';
 import type { DaemonConfig } from './config.js';
-import { watchEvictions } from './evictions.js';
+import { type Eviction, type EvictionWatch, watchEvictions } from './evictions.js';
 
 /** How often the connection to an embedded server is looked at. */
 const WATCH_MS = 1000;
@@ -23,6 +23,7 @@ const WATCH_MS = 1000;
 export interface DaemonRedis {
   redis: RedisClient;
   clocks: ClockWatch;
+  evictions: EvictionWatch;
   /** Without its password. */
   url: string;
   /** Ends the connection, and the embedded server if this was its last user. */
@@ -38,7 +39,7 @@ export async function openRedis(
     log: Logger;
     clock: Clock;
     metrics: Metrics;
-    onEvicted: (keys: number, address: string) => void;
+    onEvicted: (keys: number, eviction: Eviction) => void;
   },
 ): Promise<DaemonRedis> {
   const { env, embedded, log, clock, metrics } = options;
@@ -71,16 +72,17 @@ export async function openRedis(
       `Using Redis at ${redactUrl(target.url)}.`,
     );
   }
-  const stopLooking = await watchEvictions(redis, log, options.onEvicted);
+  const evictions = await watchEvictions(redis, log, options.onEvicted);
   const stopWatching = revive === undefined ? () => {} : watchOver(redis, revive, log);
   return {
     redis,
     clocks,
+    evictions,
     url: redactUrl(target.url),
     async close() {
       clocks.close();
       stopWatching();
-      stopLooking();
+      evictions.close();
       const quit = redis.quit().then(
         () => true,
         () => false,

@@ -134,8 +134,8 @@ export function createWriter(deps: WriterDeps) {
     });
   }
 
-  /** A note needs the audit head, not the lease. */
-  async function note(params: Params, text: NoteText): Promise<void> {
+  /** A note needs the audit head, not the lease. False: it was not written. */
+  async function note(params: Params, text: NoteText): Promise<boolean> {
     const { before = null, after = null, ...rest } = text;
     const reply = await writeNote(
       redis,
@@ -150,7 +150,9 @@ export function createWriter(deps: WriterDeps) {
       },
       { nowMs: clock.nowMs() },
     );
-    if (reply.status !== 'ok') metrics.auditFailures.inc({ limiter });
+    if (reply.status === 'ok') return true;
+    metrics.auditFailures.inc({ limiter });
+    return false;
   }
 
   return { change, beat, note };

@@ -1,5 +1,6 @@
 /** Real daemons tell a real receiver: a trip and its end, once in the fleet, Redis away, a broken policy; the CLI tries it. */
 import { expect, type TestContext, test, vi } from 'vitest';
+import { readEntries } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { cli } from '../support/cli-run.js';
 import { policyText, until } from '../support/daemon.js';
@@ -85,6 +86,34 @@ test.concurrent('Redis away, and a policy that no longer loads: told while it la
   await until('Redis is told', () => told().includes('redis_away firing'));
   server.resume();
   await until('its return is told', () => told().includes('redis_away resolved'));
+});
+
+test.concurrent('C41: keys thrown away: an alert to whom the policy names, and one entry in the audit log', async (context) => {
+  const { redis, setup, env, receiver, told } = await open(context);
+  await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  await redis.config('SET', 'maxmemory-samples', '20');
+  // Older than all that the daemon writes and reads each turn: these go first.
+  const fill = redis.pipeline();
+  for (let k = 0; k < 3000; k++) fill.set(`other:${k}`, 'x'.repeat(1000));
+  await fill.exec();
+  setup.write('checkout.ts', policyText(TELLS));
+  const daemon = setup.start({ ...env, ...TURNS });
+  await daemon.line('lease_taken');
+  const evicted = async () =>
+    Number(/evicted_keys:(\d+)/.exec(await redis.info('stats'))?.[1] ?? 0);
+  const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+  await redis.config('SET', 'maxmemory', String(used - 200_000));
+  await until('keys go', async () => (await evicted()) > 0);
+  await redis.config('SET', 'maxmemory', '0');
+  await until('the alert is told', () => told().includes('evictions event'));
+  const alert = JSON.parse(receiver.got.find(({ body }) => body.includes('"evictions"'))!.body);
+  expect(alert).toMatchObject({ limiter: null, severity: 'critical' });
+  expect(JSON.stringify(alert.numbers)).toMatch(/0 → \d+.*allkeys-lru/);
+  const notes = async () =>
+    (await readEntries(redis, { name: 'checkout' }, { reason: 'redis_evicted' })).entries;
+  await until('the entry', async () => (await notes()).length > 0);
+  const [note] = await notes();
+  expect(note!.body.detail).toMatchObject({ evictedBefore: 0, maxmemoryPolicy: 'allkeys-lru' });
 });
 
 test.concurrent('flyball notify test: each destination once, what is wrong and no secret; --dry-run sends nothing', async (context) => {

@@ -114,7 +114,7 @@ describe('memory full', () => {
     await admin.config('SET', 'maxmemory-policy', 'volatile-lru');
     const lines: { event: string }[] = [];
     const log = { warn: (line: { event: string }) => lines.push(line) } as unknown as Logger;
-    const stop = await watchEvictions(admin, log, () => {}, 20);
+    const watch = await watchEvictions(admin, log, () => {}, 20);
     try {
       expect(lines).toMatchObject([{ event: 'redis_eviction', policy: 'volatile-lru' }]);
       const api = limiter('api');
@@ -137,7 +137,7 @@ describe('memory full', () => {
       expect(stdout).toMatch(/warn +eviction +maxmemory-policy volatile-lru can evict buckets/);
       expect(stdout).toMatch(/warn +evicted +\d+ keys were evicted/);
     } finally {
-      stop();
+      watch.close();
     }
   });
 });

@@ -81,7 +81,7 @@ async function leading(file: 'same' | 'drift') {
       close: async () => {},
     },
     fleetAlerts: { evicted() {}, leaseLost() {}, close() {} },
-    clocks,
+    ...{ clocks, evictions: { of: () => null } },
     clockHold: createClockHold(clocks),
     ...{ lease: held, writer: createWriter({ ...deps, lease: held }) },
     history: { watch: (tick) => ticks.push(tick), close: async () => {} },
