@@ -39,9 +39,11 @@ export const piLaw: Law = (policy, before, sample) => {
 
   const moves = (binds: boolean) => change < 0 || (raising && error > 0 && binds);
   const next = seen.fresh ? unmoved(exact, start) : exact;
-  if (moves(seen.rateBinds)) next.rate = within(exact.rate * factor, start.rate, rateBounds);
+  // A cut takes no raise along that was pending: what is worse must never end higher.
+  const from = raising ? exact : next;
+  if (moves(seen.rateBinds)) next.rate = within(from.rate * factor, start.rate, rateBounds);
   if (moves(seen.capBinds)) {
-    next.inFlightMax = within(exact.inFlightMax * factor, start.inFlightMax, inFlight);
+    next.inFlightMax = within(from.inFlightMax * factor, start.inFlightMax, inFlight);
   }
   const { rate, inFlightMax: cap } = seen.fresh ? next : start;
   const inFlightMax = start.inFlightMax === 0 ? 0 : Math.max(1, Math.round(cap));

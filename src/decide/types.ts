@@ -245,5 +245,5 @@ export const LAW_VERSIONS: Record<string, number> = {
   step: 2,
   fixed: 2,
   aimd: 2,
-  pi: 2,
+  pi: 3,
 };
