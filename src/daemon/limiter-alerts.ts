@@ -109,6 +109,7 @@ export function createLimiterAlerts(
         ]),
       ),
       traffic: trafficOf(readings.telemetry),
+      subjectsMax: policy.limiter.subjects?.max ?? null,
     });
     memory = looked.memory;
     for (const alert of looked.alerts) {
@@ -171,9 +172,9 @@ function holdEnd(
 
 function trafficOf(telemetry: Readings['telemetry']): WatchFacts['traffic'] {
   if (telemetry.kind === 'missing') return null;
-  const { offered, denied, fallback = 0, slowDecisions = 0 } = telemetry;
+  const { offered, denied, fallback = 0, slowDecisions = 0, overflow = 0 } = telemetry;
   const all = Object.values(denied).reduce((sum, count) => sum + count, 0);
-  return { offered, denied: all, fallback, slow: slowDecisions };
+  return { offered, denied: all, fallback, slow: slowDecisions, overflow };
 }
 
 function nameOf(actor: Actor | undefined): string {

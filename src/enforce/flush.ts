@@ -45,7 +45,7 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
     options;
 
   /** As last told: what happened without Redis is told when it is back. */
-  const told = { fallback: 0, slow: 0 };
+  const told = { fallback: 0, slow: 0, overflow: 0 };
 
   return async function flush() {
     const nowMs = clock.monotonicMs();
@@ -75,9 +75,10 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
       add(FIELD.poolWaiting, Math.round(waiting));
       add(FIELD.poolFlushes, 1);
     }
-    const { fallback, slow } = stats;
+    const { fallback, slow, overflow } = stats;
     if (fallback > told.fallback) add(FIELD.fallback, fallback - told.fallback);
     if (slow > told.slow) add(FIELD.slowDecisions, slow - told.slow);
+    if (overflow > told.overflow) add(FIELD.overflow, overflow - told.overflow);
     const vital = vitals.take(nowMs);
     if (vital !== null && vital.cpu !== null) {
       add(FIELD.vitals, 1);
@@ -91,7 +92,7 @@ export function createFlush(options: FlushOptions): () => Promise<void> {
     const key = keys.telemetry(Math.floor(redisMs / 1000));
     try {
       await options.link().within(nowMs + FLUSH_DEADLINE_MS, () => sendReport(redis, key, counts));
-      Object.assign(told, { fallback, slow });
+      Object.assign(told, { fallback, slow, overflow });
     } catch {
       stats.telemetryDropped += 1;
     }

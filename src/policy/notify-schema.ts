@@ -10,6 +10,7 @@ export const ALERT_KINDS = [
   'evictions',
   'at_floor',
   'denied',
+  'subjects_overflow',
   'fallback',
   'slow_decisions',
   'signal_lost',

@@ -53,6 +53,8 @@ export const FIELD = {
   /** Decisions without Redis since the last flush that came through, and decisions that took longer than 5 ms. */
   fallback: 'fb',
   slowDecisions: 'sl',
+  /** Takes of subjects past the most that may live, likewise since the last flush: they share one bucket. */
+  overflow: 'ov',
   /** Outcomes by breaker generation. */
   generationOk: (generation: number) => `go:${generation}`,
   generationFailed: (generation: number) => `ge:${generation}`,

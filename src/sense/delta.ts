@@ -72,6 +72,7 @@ export function emptyDelta(): Delta {
       oldestMs: 0,
       fallback: 0,
       slowDecisions: 0,
+      overflow: 0,
       generation: null,
     },
     grown: 0,

@@ -87,6 +87,8 @@ export interface TelemetryReading {
   /** Decisions made without Redis, and those that took longer than 5 ms. */
   fallback?: number;
   slowDecisions?: number;
+  /** Takes of subjects past the most that may live, who share one bucket. */
+  overflow?: number;
   /** In flight, fleet total at the last flush of each process, and the age of the oldest. */
   inFlight: number;
   oldestMs: number;

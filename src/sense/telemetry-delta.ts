@@ -93,6 +93,9 @@ function addField(delta: Delta, kind: string, name: string, code: string, count:
     case 'sl':
       counts.slowDecisions += count;
       return;
+    case 'ov':
+      counts.overflow += count;
+      return;
     case 'adm':
       counts.admitted += count;
       return;

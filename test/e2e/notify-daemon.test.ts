@@ -1,6 +1,7 @@
 /** Real daemons tell a real receiver: a trip and its end, once in the fleet, Redis away, a broken policy; the CLI tries it. */
 import { expect, type TestContext, test, vi } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
+import { createLimiter } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { cli } from '../support/cli-run.js';
 import { policyText, until } from '../support/daemon.js';
@@ -86,6 +87,28 @@ test.concurrent('Redis away, and a policy that no longer loads: told while it la
   await until('Redis is told', () => told().includes('redis_away firing'));
   server.resume();
   await until('its return is told', () => told().includes('redis_away resolved'));
+});
+
+test.concurrent('past subjects.max: services say so in their telemetry, and the daemon tells who the policy names', async (context) => {
+  const { server, setup, env, receiver, told } = await open(context);
+  const limiter = `name: 'checkout', rate: 100, capacity: 50, inFlightMax: 20,
+    perSubject: { subject: 'ip:{ip}', rate: 1, capacity: 3 }, subjects: { max: 5, overflow: 'shared' }`;
+  setup.write('checkout.ts', policyText(TELLS, limiter));
+  const daemon = setup.start({ ...env, ...TURNS });
+  await daemon.line('lease_taken');
+  const api = createLimiter({ name: 'checkout', url: server.url, deadlineMs: 5_000 });
+  context.onTestFinished(() => api.close());
+  let made = 0;
+  const timer = setInterval(() => void api.take(`ip:${made++}`), 50);
+  context.onTestFinished(() => clearInterval(timer));
+  await until('the alert is told', () => told().includes('subjects_overflow firing'));
+  expect(api.stats().overflow).toBeGreaterThan(0);
+  const alert = JSON.parse(
+    receiver.got.find(({ body }) => body.includes('"subjects_overflow"'))!.body,
+  );
+  expect(alert).toMatchObject({ limiter: 'checkout', owner: 'payments', severity: 'warning' });
+  expect(alert.look).toBe('flyball top checkout --denied');
+  expect(JSON.stringify(alert.numbers)).toMatch(/subjects\.max\W+5\b/);
 });
 
 test.concurrent('C41: keys thrown away: an alert to whom the policy names, and one entry in the audit log', async (context) => {

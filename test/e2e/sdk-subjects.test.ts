@@ -1,7 +1,9 @@
 /** What is known of single subjects, as services meet it: a person's word in the next take, tiers by outcomes, the crowd. */
 import type { Redis } from 'ioredis';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adopt } from '../../src/actuate/adopt.js';
+import { collectMetrics } from '../../src/enforce/metrics.js';
 import { statusOf } from '../../src/enforce/problem.js';
 import {
   createLimiter,
@@ -180,6 +182,11 @@ test('the crowd: past the most subjects newcomers share a bucket, counted and to
   const flood = await Promise.all(Array.from({ length: 200 }, (_each, i) => api.take(`ip:x${i}`)));
   expect(flood.filter((each) => each.allowed)).toHaveLength(3);
   expect(api.stats().overflow).toBe(200);
+  const registry = new Registry();
+  collectMetrics(api, { register: registry });
+  expect(await registry.metrics()).toContain(
+    'flyball_enforce_overflow_requests_total{limiter="open"} 200\n',
+  );
   expect(warnings.find(({ code }) => code === 'FLYBALL_W_SUBJECTS_OVERFLOW')?.message).toContain(
     'limiter.subjects.max',
   );

@@ -12,7 +12,7 @@ function facts(changes: Partial<WatchFacts> = {}): WatchFacts {
   return {
     ...{ limiter: 'checkout', owner: 'payments', daemon: 'd1', nowMs: T0, state: 'closed' },
     ...{ rate: 400, inFlightMax: 44, revision: 7, change: null, holdEndsMs: null, heldBy: '' },
-    ...{ atFloorTicks: 0, signals: {}, traffic: null },
+    ...{ atFloorTicks: 0, signals: {}, traffic: null, subjectsMax: null },
     ...changes,
   } as WatchFacts;
 }
@@ -105,7 +105,7 @@ test('a lost signal that the policy no longer names is over; not so without a wo
 
 describe('denials', () => {
   const traffic = (denied: number) => ({
-    traffic: { offered: 1000, denied, fallback: 0, slow: 0 },
+    traffic: { offered: 1000, denied, fallback: 0, slow: 0, overflow: 0 },
   });
 
   test('far above usual for a minute are told; the usual share, also a high one, never', () => {
@@ -133,12 +133,41 @@ describe('denials', () => {
 
 test('fallback and slow decisions: more than one of a hundred, of enough', () => {
   const of = (offered: number, fallback: number, slow: number) => ({
-    traffic: { offered, denied: 0, fallback, slow },
+    traffic: { offered, denied: 0, fallback, slow, overflow: 0 },
   });
   expect(told(run(many(60, of(10, 10, 10))))).toEqual([]);
   expect(told(run(many(60, of(1000, 10, 10))))).toEqual([]);
   expect(told(run(many(60, of(1000, 11, 0))))).toEqual(['fallback firing']);
   expect(told(run(many(60, of(1000, 0, 11))))).toEqual(['slow_decisions firing']);
+});
+
+test('newcomers who share a bucket: told at once by the numbers, and over after a minute without', () => {
+  const of = (overflow: number) => ({
+    traffic: { offered: 10, denied: 0, fallback: 0, slow: 0, overflow },
+    subjectsMax: 20,
+  });
+  const quiet = { traffic: null, subjectsMax: 20 };
+  const alerts = run([
+    ...many(3, of(0)),
+    ...many(5, of(4)),
+    ...many(90, quiet),
+    ...many(50, of(0)),
+  ]);
+  expect(told(alerts)).toEqual(['subjects_overflow firing']);
+  expect(titleOf(alerts[0]!)).toBe(
+    '[warning] checkout: 40 % of requests are of newcomers who share one bucket',
+  );
+  expect(Object.fromEntries(linesOf(alerts[0]!))).toMatchObject({
+    numbers: expect.stringContaining('requests in the shared bucket 4 of 10 · subjects.max 20'),
+    why: expect.stringContaining('subjects.max'),
+    look: 'flyball top checkout --denied',
+  });
+  const ends = run([...many(5, of(4)), ...many(70, of(0))]);
+  expect(told(ends)).toEqual(['subjects_overflow firing', 'subjects_overflow resolved']);
+  expect(ends[1]!.what).toBe('newcomers have buckets of their own again');
+  // The next leader goes on from what was told.
+  const resumed = resumeWatch(['checkout/subjects_overflow']);
+  expect(told(run(many(70, of(0)), resumed))).toEqual(['subjects_overflow resolved']);
 });
 
 test('a hold is announced once, five minutes before it ends', () => {

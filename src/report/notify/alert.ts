@@ -35,6 +35,7 @@ const SEVERITIES = {
   evictions: 'critical',
   at_floor: 'warning',
   denied: 'warning',
+  subjects_overflow: 'warning',
   fallback: 'warning',
   slow_decisions: 'warning',
   signal_lost: 'warning',

@@ -33,7 +33,11 @@ export interface WatchFacts {
     /** Decisions without Redis, and those slower than 5 ms. */
     fallback: number;
     slow: number;
+    /** Takes of newcomers, who share one bucket: as many subjects live as the policy allows. */
+    overflow: number;
   } | null;
+  /** The most subjects that may live; null: the policy says none. */
+  subjectsMax: number | null;
 }
 
 export interface WatchMemory {
@@ -60,7 +64,14 @@ export function resumeWatch(keys: readonly string[]): WatchMemory {
 
 /** All that may be firing of a limiter with these signals. */
 export function keysOf(limiter: string, signals: readonly string[]): string[] {
-  const kinds = ['trip', 'at_floor', 'denied', 'fallback', 'slow_decisions'] satisfies AlertKind[];
+  const kinds = [
+    'trip',
+    'at_floor',
+    'denied',
+    'subjects_overflow',
+    'fallback',
+    'slow_decisions',
+  ] satisfies AlertKind[];
   return [
     ...kinds.map((kind) => `${limiter}/${kind}`),
     ...signals.map((name) => `${limiter}/signal_lost/${name}`),
@@ -137,6 +148,7 @@ export function watch(
   const comparable = denied !== null && facts.state === 'closed';
   look('denied', '', comparable ? farAboveUsual(usual, denied) : null, LONG);
   if (comparable) usual = learnUsual(usual, denied);
+  look('subjects_overflow', '', traffic === null ? null : traffic.overflow > 0, STEADY);
   look('fallback', '', enough ? traffic.fallback > SHARE * traffic.offered : null, STEADY);
   look('slow_decisions', '', enough ? traffic.slow > SHARE * traffic.offered : null, LASTING);
 

@@ -21,7 +21,7 @@ export const EVENTS: Record<string, AlertKind> = {
 const percent = (share: number) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 const rate = (value: number) => `${Number(value.toPrecision(3))}/s`;
 
-function shareOf(facts: WatchFacts, part: 'denied' | 'fallback' | 'slow'): string {
+function shareOf(facts: WatchFacts, part: 'denied' | 'fallback' | 'slow' | 'overflow'): string {
   const { traffic } = facts;
   return traffic === null || traffic.offered === 0
     ? 'unknown'
@@ -76,6 +76,23 @@ export function words(kind: AlertKind, of: WordsFor): Words {
         undo: `flyball pin ${limiter} --rate <n> --for 1h --reason '…'`,
         look: `flyball top ${limiter}`,
       };
+    case 'subjects_overflow': {
+      const { offered = 0, overflow = 0 } = facts.traffic ?? {};
+      return {
+        ...base,
+        what:
+          overflow === 0
+            ? 'newcomers have buckets of their own again'
+            : `${shareOf(facts, 'overflow')} of requests are of newcomers who share one bucket`,
+        why: 'as many subjects live as subjects.max allows: somebody makes them up, or the number is too low and is to be raised',
+        numbers: [
+          ['requests in the shared bucket', `${overflow} of ${offered}`],
+          ['subjects.max', facts.subjectsMax === null ? 'none' : String(facts.subjectsMax)],
+          ...inForce,
+        ],
+        look: `flyball top ${limiter} --denied`,
+      };
+    }
     case 'fallback':
       return {
         ...base,
