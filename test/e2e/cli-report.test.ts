@@ -1,7 +1,10 @@
 /** `flyball report` on a real Redis with every daemon dead: of one limiter in full, of all as a table, as JSON. */
 import { describe, expect, test } from 'vitest';
+import { historyText } from '../../src/redis/history-rows.js';
+import { adopted } from '../support/cli-rows.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
 import { type Step, storeLog, THREE } from '../support/episode-entries.js';
+import { madeUp } from '../support/history.js';
 import { checkout, keys, readingRig } from '../support/reading-rig.js';
 
 const rig = readingRig();
@@ -126,6 +129,62 @@ describe('one limiter', () => {
     await rig.redis.set(keys.status, JSON.stringify({ wouldBe }));
     expect((await rig.run('report checkout')).stdout).toMatch(
       /^ {2}would be {7}closed, rate 70\/s, cap 9 \(mode recommend: not applied\)$/m,
+    );
+  });
+});
+
+describe('what a history of days suggests', () => {
+  const world = () => ({ redis: rig.redis, env: rig.env, folder: '' });
+
+  async function threeDays(): Promise<void> {
+    await adopted(world(), { tune: { slotsPerInstance: 1, instances: 8 } });
+    const rows = madeUp({ days: 3, mean: 400, swing: 0.9, p999Ms: 20 });
+    const last = Math.floor(Date.now() / 60_000) - 1;
+    const at = (i: number) => String(last - (rows.length - 1 - i));
+    await rig.redis.hset(keys.history, ...rows.flatMap((row, i) => [at(i), historyText(row)]));
+  }
+
+  test('rate, capacity and cap are numbers, with the bound that holds them, as text and as JSON', async () => {
+    await threeDays();
+    const json = parse((await rig.run('report checkout --json')).stdout);
+    const { suggested, ceilings } = json.limiters[0];
+    expect(suggested).toEqual({
+      status: 'ready',
+      rate: {
+        ...{ value: 400, inForce: 100, binds: 'bounds.rate.max', why: expect.any(String) },
+        wanted: expect.any(Number),
+      },
+      capacity: {
+        ...{ value: expect.any(Number), wanted: expect.any(Number), inForce: 200 },
+        ...{ binds: expect.any(String), why: expect.any(String) },
+      },
+      inFlightMax: {
+        ...{ value: expect.any(Number), wanted: expect.any(Number), inForce: 24 },
+        ...{ binds: expect.any(String), why: expect.any(String) },
+      },
+    });
+    const { rate, capacity, inFlightMax } = suggested;
+    // So many good answers a second had the wave at its top.
+    expect(rate.wanted).toBeGreaterThan(600);
+    expect(rate.wanted).toBeLessThan(800);
+    // A second of the rate, or more; the cap lies at the knee of the made-up curve.
+    expect(capacity.value).toBeGreaterThanOrEqual(rate.value);
+    expect(capacity.value).toBeLessThanOrEqual(1000);
+    expect(inFlightMax.value).toBeGreaterThan(24);
+    expect(inFlightMax.value).toBeLessThanOrEqual(64);
+    expect(ceilings).toContainEqual({
+      ...{ bound: 'bounds.rate.max', wouldBe: rate.wanted, holds: 400 },
+      ...{ by: 'history', setBy: null },
+    });
+    const text = (await rig.run('report checkout')).stdout.replace(/\n {17}(?=\S)/g, ' ');
+    expect(text).toMatch(/^ {2}suggested {6}rate 400\/s \(in force 100\/s\): \S/m);
+    expect(text).toContain(
+      `capacity ${capacity.value} tokens (in force 200 tokens): ${capacity.why}`,
+    );
+    expect(text).toContain(`in-flight cap ${inFlightMax.value} (in force 24): ${inFlightMax.why}`);
+    expect(text).toContain('flyball tune checkout shows their bands');
+    expect(text).toMatch(
+      /^ {2}bound {10}would be [\d.]+; bounds\.rate\.max holds 400 \(by its history\)$/m,
     );
   });
 });

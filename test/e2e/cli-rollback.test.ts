@@ -195,6 +195,77 @@ describe('many at once', () => {
     expect(await redis.hgetall(limiterKeys(queue).params)).toEqual(before);
   });
 
+  /** Each entry of the rollback, of what it goes back to and why. */
+  async function written(address: LimiterAddress) {
+    const { entries } = await readEntries(redis, address, { reason: 'rollback' });
+    return entries.map(({ revision, body }) => ({ revision, ...body.detail }));
+  }
+
+  test('--before: each to what it had at that time, after one preview and one yes', async () => {
+    await storedAgo(checkout, [60, 40, 5]);
+    await storedAgo(orders, [60, 5]);
+    const dry = await run('rollback --all --before 10m --dry-run');
+    expect(dry).toMatchObject({ code: 0, stdout: 'checkout  dry run\norders  dry run\n' });
+    expect(dry.stderr).toMatch(/would be:.* rolled checkout back to revision 2, .*rate 60 → 80\/s/);
+    expect(dry.stderr).toMatch(/would be:.* rolled orders back to revision 1, .*rate 50 → 100\/s/);
+    expect(await run('rollback --all --before 10m', { typed: 'n\n' })).toMatchObject({ code: 1 });
+    expect((await mustRead(redis, checkout)).revision).toBe(3);
+    expect((await mustRead(redis, orders)).revision).toBe(2);
+    const iso = new Date(Date.now() - 10 * MINUTE).toISOString();
+    const done = await run(`rollback --all --before ${iso} --reason INC-7 --yes --json`);
+    expect(done.code).toBe(0);
+    expect(JSON.parse(done.stdout)).toMatchObject({
+      limiters: [
+        {
+          ...{ limiter: 'checkout', status: 'done', revision: 4 },
+          ...{ before: { rate: 60 }, after: { rate: 80 } },
+          hold: { untilMs: expect.any(Number) },
+        },
+        { limiter: 'orders', status: 'done', revision: 3, after: { rate: 100 } },
+      ],
+    });
+    const chosen = { chosen: 'before', why: 'INC-7', until: expect.any(Number), toEpoch: 1 };
+    expect(await written(checkout)).toEqual([{ revision: 4, toRevision: 2, ...chosen }]);
+    expect(await written(orders)).toEqual([{ revision: 3, toRevision: 1, ...chosen }]);
+    expect((await mustRead(redis, orders)).rate).toBe(100);
+  });
+
+  test('--before a time of which the log of one says nothing: that one stands, the others are done', async () => {
+    await storedAgo(checkout, [60, 40, 5]);
+    await storedAgo(orders, [20, 5]);
+    const done = await run('rollback --all --before 50m --yes');
+    expect(done.code).toBe(1);
+    expect(done.stdout).toMatch(/^checkout {2}revision 4$/m);
+    expect(done.stdout).toMatch(/^orders {2}failed {2}.*no entry that old is kept/m);
+    expect(done.stderr).toContain('1 of 2 failed and stand as they were');
+    expect(await mustRead(redis, checkout)).toMatchObject({ rate: 100 });
+    expect(await mustRead(redis, orders)).toMatchObject({ rate: 50, revision: 2 });
+  });
+
+  test('--good: each to its own last good one, and the preview says why', async () => {
+    await storedAgo(checkout, [60, 40, 5]);
+    await storedAgo(orders, [60, 5]);
+    await goodMinutes(checkout, 38, 8);
+    await goodMinutes(orders, 58, 8);
+    const dry = await run('rollback --all --good --dry-run');
+    expect(dry.code).toBe(0);
+    expect(dry.stderr).toMatch(
+      / rolled checkout back to revision 2, the last good one: rate 60 → 80\/s/,
+    );
+    expect(dry.stderr).toMatch(/! Revision 2 stood 35 min from .*: objectives met/);
+    expect(dry.stderr).toMatch(
+      / rolled orders back to revision 1, the last good one: rate 50 → 100\/s/,
+    );
+    expect((await mustRead(redis, checkout)).revision).toBe(3);
+    const done = await run('rollback --all --good --yes');
+    expect(done).toMatchObject({ code: 0, stdout: 'checkout  revision 4\norders  revision 3\n' });
+    const chosen = { chosen: 'good', until: expect.any(Number), toEpoch: 1 };
+    expect(await written(checkout)).toEqual([{ revision: 4, toRevision: 2, ...chosen }]);
+    expect(await written(orders)).toEqual([{ revision: 3, toRevision: 1, ...chosen }]);
+    expect(await mustRead(redis, checkout)).toMatchObject({ rate: 80 });
+    expect(await mustRead(redis, orders)).toMatchObject({ rate: 100 });
+  });
+
   test('of one policy, by its hash or its file', async () => {
     const byHash = await run('rollback --policy bbbbbb --last --yes');
     expect(byHash.stdout).toBe('orders  revision 3\n');

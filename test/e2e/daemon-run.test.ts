@@ -7,6 +7,7 @@ import { limiterKeys } from '../../src/redis/keys.js';
 import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
 import { daemonBench } from '../support/daemon-bench.js';
 import { freePort, type TestRedis } from '../support/redis-server.js';
+import { changeParams } from '../support/seed-params.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
@@ -188,4 +189,25 @@ test('FLUSHALL: params come back within a turn or two, as they were, and the cha
   const { entries } = await readEntries(redis, address, { kind: 'change' });
   expect(entries.map((e) => e.body.reason)).toEqual(['params_restored']);
   expect((await verifyAudit(redis, address)).verdict).toBe('consistent');
+});
+
+test('C02: Redis’s clock went back: params brought to it by one write that says so, and counted', async () => {
+  const daemon = setup.start();
+  const http = await daemon.http();
+  await daemon.line('lease_taken');
+  const counted = async () =>
+    Number(
+      /^flyball_actuate_clock_regressions_total\{limiter="checkout"\} (\S+)$/m.exec(
+        (await get(`${http}/metrics`)).text,
+      )?.[1] ?? 0,
+    );
+  expect(await counted()).toBe(0);
+  // The last change was made by a clock that was an hour ahead of the one that runs now.
+  const aheadUs = (Date.now() + 3_600_000) * 1000;
+  const change = () => changeParams(redis, keys, {}, { nowUs: aheadUs });
+  await until('a change', async () => (await change()).status === 'ok');
+  await until('it is counted', async () => (await counted()) === 1);
+  expect((await params())!.changedAt).toBeLessThan(aheadUs);
+  const { entries } = await readEntries(redis, address, { kind: 'change' });
+  expect(entries.filter((e) => e.body.reason === 'clock_regression')).toHaveLength(1);
 });

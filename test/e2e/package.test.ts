@@ -54,6 +54,10 @@ test('it holds the build, the scripts, the shipped policies, the deployment file
     'lua/take.lua',
     'policies/checkout.ts',
     'docs/errors.md',
+    // What `audit migrate` and the docs name: the database, the users of Redis, a Redis that keeps what it is told.
+    'deploy/postgres/audit.sql',
+    'deploy/redis/users.acl',
+    'deploy/redis/redis.conf',
   ])
     expect(paths).toContain(path);
 });

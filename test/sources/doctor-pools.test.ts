@@ -1,9 +1,14 @@
 /** `flyball doctor` on pools: what is open of a real database, and what policies say all instances open, against max_connections. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import mysql from 'mysql2/promise';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkPools } from '../../src/cli/doctor-pools.js';
 import { type Policy, policySchema } from '../../src/policy/schema.js';
+import { cli } from '../support/cli-run.js';
 import { startMariadb, type TestMariadb } from '../support/mariadb-server.js';
+import { freePort } from '../support/redis-server.js';
+import { tempFolder } from '../support/temp-folder.js';
 
 let server: TestMariadb;
 const open: mysql.Connection[] = [];
@@ -52,6 +57,27 @@ test('one finding a database: room, too many planned, few left', async () => {
       message: expect.stringContaining('of 20 connections are open: few are left'),
     },
   });
+});
+
+test('the command itself tells it, of the policies that it loads, though Redis is away', async () => {
+  const file = join(tempFolder('doctor-pools'), 'orders.mjs');
+  const tune = { connections: 23, instances: 4 };
+  writeFileSync(file, `export default ${JSON.stringify({ ...policy('orders'), tune })};`);
+  const shown = await cli(['doctor', file, '--json'], {
+    env: { FLYBALL_REDIS_URL: `redis://127.0.0.1:${await freePort()}`, ORDERS_DB: server.url },
+  });
+  expect(shown.code).toBe(1);
+  const { findings } = JSON.parse(shown.stdout);
+  expect(findings.filter((f: { check: string }) => f.check.startsWith('pools'))).toEqual([
+    {
+      ...{ check: 'pools mysql ORDERS_DB', status: 'fail' },
+      message: expect.stringMatching(
+        /^\d+ of 20 connections are open; policies say 23 \(orders 23\): together they open more/,
+      ),
+      mend: expect.stringContaining('4 for each of 4 instances'),
+    },
+  ]);
+  expect(shown.stdout + shown.stderr).not.toContain(server.url);
 });
 
 test('without a database, or one that does not answer, nothing is said here: its signals tell', async () => {
