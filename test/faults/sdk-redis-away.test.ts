@@ -1,3 +1,4 @@
+/** A Redis that is stopped, killed, flushed or slow: each take is decided within its deadline, and none charged late. */
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
@@ -8,9 +9,12 @@ import {
   type TakeDecision,
 } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { decisionTimes } from '../support/decision-times.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
 import { startProxy } from '../support/tcp-proxy.js';
+
+const DEADLINE_MS = 300;
 
 let server: TestRedis;
 let admin: Redis;
@@ -31,7 +35,7 @@ function limiter(options: Partial<LimiterOptions> = {}): Limiter {
   const made = createLimiter({
     name: 'api',
     url: server.url,
-    deadlineMs: 300,
+    deadlineMs: DEADLINE_MS,
     onWarning: (warning) => warnings.push(warning),
     ...options,
   });
@@ -55,18 +59,21 @@ test('C35: Redis is stopped, 1000 requests: each is decided, nothing is charged 
   await setParams(admin, api, { rate: 0.001, capacity: 10_000 });
   await ready(api);
   await api.take();
+  const times = decisionTimes();
+  const take = () => times.of(() => api.take());
   server.pause();
-  const decisions = await Promise.all(Array.from({ length: 1000 }, () => api.take()));
+  const decisions = await Promise.all(Array.from({ length: 1000 }, take));
   expect(decisions.every(({ source }) => source === 'local')).toBe(true);
   const calls = api.stats().calls;
   // In an outage that is known, calls do not go to Redis at all.
   await until('the outage is known', async () => {
-    await api.take();
+    await take();
     return !api.stats().redisUp;
   });
   const known = api.stats().calls;
   expect(known - calls).toBeLessThan(50);
-  const more = await Promise.all(Array.from({ length: 1000 }, () => api.take()));
+  const more = await Promise.all(Array.from({ length: 1000 }, take));
+  times.expectWithin(DEADLINE_MS);
   expect(more.every(({ source }) => source === 'local')).toBe(true);
   server.resume();
   await until('Redis decides again', async () => (await api.peek()).source === 'redis');
@@ -80,9 +87,11 @@ test('SIGSTOP: an answer that was asked for in time is not charged late', async 
   const api = limiter();
   await setParams(admin, api, { rate: 0.001, capacity: 100 });
   await ready(api);
+  const times = decisionTimes();
   server.pause();
-  const decision = await api.take();
+  const decision = await times.of(() => api.take());
   server.resume();
+  times.expectWithin(DEADLINE_MS);
   expect(decision.source).toBe('local');
   expect(await charged(100)).toBe(0);
 });
@@ -94,7 +103,9 @@ test('a killed Redis: local at once, and Redis again by itself after its return'
   await server.kill();
   await until('the loss is seen', () => !api.stats().redisUp);
   const calls = api.stats().calls;
-  const away = await Promise.all(Array.from({ length: 100 }, () => api.take()));
+  const times = decisionTimes();
+  const away = await Promise.all(Array.from({ length: 100 }, () => times.of(() => api.take())));
+  times.expectWithin(DEADLINE_MS);
   expect(away.every(({ source }) => source === 'local')).toBe(true);
   expect(away.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(51);
   expect(api.stats().calls).toBe(calls);
@@ -199,27 +210,33 @@ test('onRedisError open admits, closed denies with redis_away; a take may choose
 });
 
 test('C28: SCRIPT FLUSH with 200 takes in flight: 400 decisions, each charged once', async () => {
-  const api = limiter({ deadlineMs: 5_000 });
+  const deadlineMs = 5_000;
+  const api = limiter({ deadlineMs });
   await setParams(admin, api, { rate: 0.001, capacity: 1000 });
   await ready(api);
-  const first = Array.from({ length: 200 }, () => api.take());
+  const times = decisionTimes();
+  const first = Array.from({ length: 200 }, () => times.of(() => api.take()));
   const flushed = admin.script('FLUSH');
   const second = Array.from({ length: 200 }, async () => {
     await new Promise((ok) => setImmediate(ok));
-    return api.take();
+    return times.of(() => api.take());
   });
   const decisions = await Promise.all([...first, ...second]);
+  times.expectWithin(deadlineMs);
   await flushed;
   expect(decisions.every(({ allowed, source }) => allowed && source === 'redis')).toBe(true);
   expect((await api.peek()).remaining).toBe(600);
 });
 
 test('FLUSHALL: the numbers last seen hold until the params are back', async () => {
-  const api = limiter({ rate: 1000, capacity: 1000, deadlineMs: 5_000 });
+  const deadlineMs = 5_000;
+  const api = limiter({ rate: 1000, capacity: 1000, deadlineMs });
   await setParams(admin, api, { rate: 0.001, capacity: 3 });
   await ready(api);
   await admin.flushall();
-  const decisions = await Promise.all(Array.from({ length: 5 }, () => api.take()));
+  const times = decisionTimes();
+  const decisions = await Promise.all(Array.from({ length: 5 }, () => times.of(() => api.take())));
+  times.expectWithin(deadlineMs);
   expect(decisions.filter(({ allowed }) => allowed).length).toBe(3);
   expect(decisions.every(({ source }) => source === 'unmanaged')).toBe(true);
   await setParams(admin, api, { rate: 0.001, capacity: 3 });
