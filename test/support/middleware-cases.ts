@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import type { LimiterChoice, MiddlewareOptions } from '../../src/enforce/middleware/http.js';
 import type { Limiter } from '../../src/index.js';
+import type { Priority } from '../../src/redis/calls.js';
 import { dial, get, type Rig } from './middleware-rig.js';
 import { until } from './sdk-params.js';
 
@@ -39,6 +40,9 @@ export interface Framework {
 }
 
 const WIDE = { rate: 1000, capacity: 1000 };
+/** All but a twentieth is kept for critical requests. */
+const SCARCE = { rate: 0.01, capacity: 10, reserveDefault: 0.95, reserveSheddable: 0.95 };
+const CRITICAL = { headers: { 'x-priority': 'critical' } };
 
 export function middlewareCases(rig: Rig, framework: Framework): void {
   async function serve(
@@ -237,6 +241,11 @@ export function middlewareCases(rig: Rig, framework: Framework): void {
       const health = await fetch(`${url}/health?verbose`);
       expect(health.status).toBe(200);
       expect(health.headers.get('ratelimit')).toBeNull();
+      for (const path of ['/metrics', '/healthz', '/livez', '/readyz']) {
+        const answer = await fetch(`${url}${path}`);
+        expect(answer.status, path).not.toBe(503);
+        expect(answer.headers.get('ratelimit'), path).toBeNull();
+      }
       // Another path that only looks like it.
       expect((await fetch(`${url}/health/x`)).status).toBe(503);
       expect(await rig.reported(api)).toMatchObject({ off: 3, adm: 1 });
@@ -245,22 +254,40 @@ export function middlewareCases(rig: Rig, framework: Framework): void {
       const strict = await serve([all], { exempt: [] });
       expect((await fetch(`${strict.url}/health`)).status).toBe(200);
       expect((await fetch(`${strict.url}/health`)).status).toBe(503);
+      expect((await fetch(`${strict.url}/metrics`)).status).toBe(503);
+    });
+
+    test('a function of the request gives its priority, whatever the client says', async () => {
+      const api = await rig.limiter(SCARCE);
+      const asked: unknown[] = [];
+      let is: Priority = 'default';
+      const priority = (request: unknown) => {
+        asked.push(request);
+        return is;
+      };
+      const { url } = await serve([api], { priority });
+      const ask = async () => (await fetch(`${url}/ok`, CRITICAL)).status;
+      expect(await ask()).toBe(503);
+      is = 'critical';
+      expect(await ask()).toBe(200);
+      is = 'sheddable';
+      expect(await ask()).toBe(503);
+      expect(asked).toEqual([expect.anything(), expect.anything(), expect.anything()]);
+      expect(new Set(asked).size).toBe(3);
     });
 
     test('a priority in a header counts from trusted callers only', async () => {
-      const params = { rate: 0.01, capacity: 10, reserveDefault: 0.95, reserveSheddable: 0.95 };
-      const critical = { headers: { 'x-priority': 'critical' } };
-      const trusting = await rig.limiter(params);
+      const trusting = await rig.limiter(SCARCE);
       const header = 'X-Priority';
       const trusted = await serve([trusting], { priority: { header, trust: ['127.0.0.0/8'] } });
-      expect((await fetch(`${trusted.url}/ok`, critical)).status).toBe(200);
+      expect((await fetch(`${trusted.url}/ok`, CRITICAL)).status).toBe(200);
       expect((await fetch(`${trusted.url}/ok`)).status).toBe(503);
       const forged = { headers: { 'x-priority': 'highest' } };
       expect((await fetch(`${trusted.url}/ok`, forged)).status).toBe(503);
 
       for (const options of [{}, { priority: { header, trust: ['10.0.0.0/8'] } }]) {
-        const { url } = await serve([await rig.limiter(params)], options);
-        expect((await fetch(`${url}/ok`, critical)).status).toBe(503);
+        const { url } = await serve([await rig.limiter(SCARCE)], options);
+        expect((await fetch(`${url}/ok`, CRITICAL)).status).toBe(503);
       }
     });
 
