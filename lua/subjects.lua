@@ -89,14 +89,7 @@ end
 
 for i = 1, takes do
   local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]
-  local cost, reserve = 1, reserve_default
-  if arg ~= '1' then
-    cost = costs and costs[arg]
-    if not cost then
-      --- @include lib/cost.lua
-    end
-    reserve = reserves[arg]
-  end
+  --- @include lib/asked.lua
   local rule = mode > 0 and key ~= total_key and whole(rule_of(i) or nil, s) or nil
   local kind = rule and rule.kind
   local exempt = kind == 'exempt' and not probing

@@ -103,14 +103,7 @@ end
 local at = 3
 for i = 1, takes do
   local arg, key = same or ARGV[4 + i], KEYS[2 + i]
-  local cost, reserve = 1, reserve_default
-  if arg ~= '1' then
-    cost = costs and costs[arg]
-    if not cost then
-      --- @include lib/cost.lua
-    end
-    reserve = reserves[arg]
-  end
+  --- @include lib/asked.lua
 
   local subject
   if by_subject and key ~= total_key and mode > 0 then

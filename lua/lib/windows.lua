@@ -40,14 +40,7 @@ end
 
 for i = 1, takes do
   local arg, key = ARGV[FIRST + i], KEYS[before_subjects + i]
-  local cost, reserve = 1, reserve_default
-  if arg ~= '1' then
-    cost = costs and costs[arg]
-    if not cost then
-      --- @include lib/cost.lua
-    end
-    reserve = reserves[arg]
-  end
+  --- @include lib/asked.lua
   local rule = rich and mode > 0 and key ~= total_key and rule_of(i) or nil
   local kind, own_limit, shared = rule and rule.kind, subject_limit, false
   if rule and rule.rate then own_limit = micros(rule.rate * window_s) end
