@@ -64,9 +64,10 @@ export interface RealTerminal extends Terminal {
   signal(number: number): void;
 }
 
-/** The built program, as its own process on a terminal of its own. */
-export function realTerminal(args: string[], env: NodeJS.ProcessEnv): RealTerminal {
+/** The built program, as its own process on a terminal of its own; in `cwd`, or where this process stands. */
+export function realTerminal(args: string[], env: NodeJS.ProcessEnv, cwd?: string): RealTerminal {
   const child = spawn(PYTHON, [ON_TERMINAL, process.execPath, MAIN, ...args], {
+    ...(cwd === undefined ? {} : { cwd }),
     env: { PATH: process.env.PATH, HOME: process.env.HOME, TERM: 'xterm-256color', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -74,6 +75,8 @@ export function realTerminal(args: string[], env: NodeJS.ProcessEnv): RealTermin
   child.stdout.setEncoding('utf8').on('data', (chunk) => {
     all += chunk;
   });
+  // It may have ended meanwhile.
+  child.stdin.on('error', () => {});
   const order = (value: object) => void child.stdin.write(`${JSON.stringify(value)}\n`);
   return {
     ...{ all: () => all, screen: () => newest(all) },
