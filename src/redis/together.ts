@@ -3,7 +3,7 @@ import { FlyballError } from '../errors.js';
 import type { FallbackNumbers, InForce, TakeAnswer, TakeRequest } from './calls.js';
 import type { LimiterKeys } from './keys.js';
 import { readInForce, TAKE_REASONS } from './replies.js';
-import { type RedisClient, runScript } from './run-script.js';
+import { type RedisClient, runScript, type ScriptCall } from './run-script.js';
 import { togetherScript } from './scripts.gen.js';
 import { fallbackText, takeText, time } from './take-call.js';
 
@@ -43,6 +43,11 @@ const STATUS = ['ok', 'late', 'mode'] as const;
 
 /** Decides sets of takes in order, each all or none, in one call. */
 export async function together(redis: RedisClient, call: TogetherCall): Promise<TogetherReply> {
+  return readTogetherReply(await runScript(redis, togetherCall(call)), call.limiters.length);
+}
+
+/** Keys and arguments of it, as `docs/contract.md` lays them down. */
+export function togetherCall(call: TogetherCall): ScriptCall {
   const { limiters, sets, chargeByUs } = call;
   const keys = limiters.flatMap(({ keys, shadow }) => [keys.params, totalOf(keys, shadow)]);
   const terms = limiters.flatMap(({ shadow, apart, fallback }) => [
@@ -59,12 +64,8 @@ export async function together(redis: RedisClient, call: TogetherCall): Promise<
     }
   }
   const chargeBy = chargeByUs === 'any' ? '' : (chargeByUs ?? '0');
-  const raw = await runScript(redis, {
-    script: togetherScript,
-    keys,
-    args: [time(call.nowUs), chargeBy, limiters.length, ...terms],
-  });
-  return readTogetherReply(raw, limiters.length);
+  const args = [time(call.nowUs), chargeBy, limiters.length, ...terms];
+  return { script: togetherScript as ScriptCall['script'], keys, args };
 }
 
 function totalOf(keys: LimiterKeys, shadow: boolean): string {

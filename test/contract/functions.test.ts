@@ -1,6 +1,4 @@
 /** The Functions library: it loads, replaces an older one, and answers the golden calls as the scripts do. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   FUNCTION_NAMES,
@@ -11,12 +9,9 @@ import {
 import { limiterKeys } from '../../src/redis/keys.js';
 import { useRedis } from '../lua/fixture.js';
 import { cli } from '../support/cli-run.js';
+import { goldenParts } from './golden-parts.js';
 
-interface Part {
-  params: ({ hot: string } & Record<string, string>) | null;
-  steps: { what: string; script: string; keys: string[]; args: string[]; reply: unknown }[];
-}
-const parts = JSON.parse(readFileSync(join(import.meta.dirname, 'take.json'), 'utf8')) as Part[];
+const parts = goldenParts();
 const fixture = useRedis();
 
 test.each(parts.map((part, index) => [index, part] as const))(
@@ -26,7 +21,7 @@ test.each(parts.map((part, index) => [index, part] as const))(
     await redis.flushall();
     await loadFunctions(redis);
     if (part.params !== null) {
-      const { hot, ...fields } = part.params;
+      const { hot = '', ...fields } = part.params;
       await redis.hset(limiterKeys({ name: 'golden' }).params, {
         ...fields,
         hot: Buffer.from(hot, 'base64'),
@@ -38,6 +33,11 @@ test.each(parts.map((part, index) => [index, part] as const))(
     }
   },
 );
+
+test('every function has golden calls', () => {
+  const called = parts.flatMap(({ steps }) => steps.map(({ script }) => `flyball_${script}`));
+  expect([...new Set(called)].sort()).toEqual([...FUNCTION_NAMES].sort());
+});
 
 test('a newer library takes the place of an older one, and loading twice changes nothing', async () => {
   const { redis } = fixture;

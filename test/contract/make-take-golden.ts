@@ -1,50 +1,15 @@
 /** Writes take.json: raw calls of the scripts and what a fresh server answers to them, for clients in any language. */
-// Run `npx jiti test/contract/make-take-golden.ts` after a deliberate change of the contract, and read the difference.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { limiterKeys } from '../../src/redis/keys.js';
+// After a deliberate change of the contract: `npx jiti test/contract/make-take-golden.ts`, then
+// `npx biome format --write test/contract`, and read the difference.
 import {
   effectiveScript,
   inflightScript,
   outcomeScript,
-  type Script,
   subjectsScript,
   takeScript,
 } from '../../src/redis/scripts.gen.js';
-import { startRedis } from '../support/redis-server.js';
 import { changeParams, seedParams } from '../support/seed-params.js';
-
-const T0 = 1_700_000_000_000_000;
-const S = 1_000_000;
-const keys = limiterKeys({ name: 'golden' });
-const FALLBACK = '10 20 8 2 4';
-
-interface Step {
-  what: string;
-  script: string;
-  keys: string[];
-  args: string[];
-  reply: unknown;
-}
-
-const server = await startRedis();
-const redis = server.client();
-const parts: { params: Record<string, string> | null; steps: Step[] }[] = [];
-
-/** A server with these params (null: none); the steps that follow belong to it. */
-async function given(setUp: () => Promise<unknown>): Promise<void> {
-  await redis.flushall();
-  await setUp();
-  // In one order, since Redis gives another each time.
-  const hash = Object.fromEntries(Object.entries(await redis.hgetall(keys.params)).sort());
-  const hot = (await redis.hgetBuffer(keys.params, 'hot'))?.toString('base64') ?? '';
-  parts.push({ params: hash.v === undefined ? null : { ...hash, hot }, steps: [] });
-}
-
-async function step(what: string, script: Script<never, never>, names: string[], args: string[]) {
-  const reply = await redis.eval(script.lua, names.length, ...names, ...args);
-  parts.at(-1)!.steps.push({ what, script: script.name, keys: names, args, reply });
-}
+import { FALLBACK, given, keys, redis, S, step, T0, write } from './recorder.js';
 
 async function takes(
   what: string,
@@ -226,5 +191,4 @@ await takes('missing params, a second later', 1, [
   [null, '9'],
 ]);
 
-writeFileSync(join(import.meta.dirname, 'take.json'), `${JSON.stringify(parts, null, 1)}\n`);
-await server.stop();
+await write('take.json');
