@@ -4,7 +4,7 @@ import type { TakeCall } from '../../src/redis/calls.js';
 import type { LimiterKeys } from '../../src/redis/keys.js';
 import { readTakeReply, take, takeInMulti, takePipelined } from '../../src/redis/scripts.js';
 import { seedParams } from '../support/seed-params.js';
-import { FALLBACK, T0, useRedis } from './fixture.js';
+import { FALLBACK, S, T0, useRedis } from './fixture.js';
 
 const fixture = useRedis();
 
@@ -100,21 +100,23 @@ test('other errors are not retried', async () => {
   await expect(take(fixture.redis, bad)).rejects.toThrow('WRONGTYPE');
 });
 
-test('C13: 16 workers, one cut off mid-way: no bucket is left without a TTL', async () => {
-  const { keys } = await full();
+test('C13: 16 workers of 10,000 takes, one cut off mid-way: no bucket is left without a TTL', async () => {
+  const { keys } = fixture.limiter();
+  const each = { subjectRate: 0.01, subjectCapacity: 5 };
+  await seedParams(fixture.redis, keys, { rate: 50, capacity: 1000, ...each }, { nowUs: T0 });
   const workers = Array.from({ length: 16 }, () =>
     fixture.server.client({ retryStrategy: () => null }),
   );
   await Promise.all(
     workers.map(async (redis, index) => {
-      for (let i = 0; i < 20; i++) {
+      for (let i = 0; i < 200; i++) {
         const takes = Array.from({ length: 50 }, (_, n) => ({
           subject: `s${(index * 31 + i * 7 + n) % 500}`,
           cost: 1,
           priority: 'default' as const,
         }));
-        const pending = take(redis, { ...callOf(keys), takes, nowUs: T0 });
-        if (index === 3 && i === 10) redis.disconnect();
+        const pending = take(redis, { ...callOf(keys), takes, nowUs: T0 + i * S });
+        if (index === 3 && i === 100) redis.disconnect();
         if (
           await pending.then(
             () => false,
@@ -125,16 +127,11 @@ test('C13: 16 workers, one cut off mid-way: no bucket is left without a TTL', as
       }
     }),
   );
-  let cursor = '0';
-  do {
-    const [next, found] = await fixture.redis.scan(
-      cursor,
-      'MATCH',
-      `${keys.bucket}*`,
-      'COUNT',
-      500,
-    );
-    cursor = next;
-    for (const key of found) expect(await fixture.redis.pttl(key), key).toBeGreaterThan(0);
-  } while (cursor !== '0');
+  const buckets = new Set<string>();
+  for await (const found of fixture.redis.scanStream({ match: `${keys.bucket}*`, count: 500 })) {
+    for (const key of found as string[]) buckets.add(key);
+  }
+  expect(buckets.size).toBe(501);
+  const lives = [...buckets].map(async (key) => [key, await fixture.redis.pttl(key)] as const);
+  expect((await Promise.all(lives)).filter(([, life]) => life === -1)).toEqual([]);
 });

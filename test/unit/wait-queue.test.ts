@@ -17,6 +17,8 @@ function setUp(start: {
   tickMs?: number;
   /** Between two questions of one batch. */
   askMs?: number;
+  /** What chance says; 0.5. */
+  chance?: number;
 }) {
   const clock = manualClock();
   const timers: { atMs: number; fn: () => void }[] = [];
@@ -82,7 +84,7 @@ function setUp(start: {
       },
     },
     after,
-    random: () => 0.5,
+    random: () => start.chance ?? 0.5,
   });
 
   const settleTurn = () => new Promise((ok) => setImmediate(ok));
@@ -206,6 +208,23 @@ test('C57: at rate 0 and with the breaker open nobody asks in a loop; a change w
   at.trip('closed');
   await at.run(1_000);
   expect(at.admitted).toEqual(ids(100));
+});
+
+test('C57: processes that were denied alike come back apart: up to a tenth later, never before, 100 ms at most', async () => {
+  const again = async (rate: number, chance: number) => {
+    const at = setUp({ rate, capacity: 1, tokens: 0, chance });
+    at.wait('one');
+    await at.run(10_000);
+    expect(at.admitted).toEqual(['one']);
+    return at.asked[1]!.atMs - 1;
+  };
+  // Told after 1 ms that its token comes in half a second, or in four.
+  expect(await Promise.all([0, 0.5, 0.999].map((chance) => again(2, chance)))).toEqual([
+    500, 525, 550,
+  ]);
+  expect(await Promise.all([0, 0.5, 0.999].map((chance) => again(0.25, chance)))).toEqual([
+    4000, 4050, 4100,
+  ]);
 });
 
 test('C57: 50 of 100 abort while the rate is raised, lowered and 0: they leave at once, what was theirs goes on', async () => {
