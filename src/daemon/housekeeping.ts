@@ -20,7 +20,7 @@ export function createHousekeeping(daemon: {
   limiters: Map<string, ManagedLimiter>;
   /** Begins to manage a limiter that is not yet. */
   manage: (address: LimiterAddress) => void;
-  /** Files whose limiter could not be read or written at the start; what succeeds is taken out. */
+  /** Files whose limiter could not be read or written at the start, or is not there; what succeeds is taken out. */
   unadopted: Map<string, LoadedPolicy>;
   adopt: (loaded: LoadedPolicy) => Promise<void>;
   /** Does a changed file wait for `flyball apply`? */
@@ -50,6 +50,10 @@ export function createHousekeeping(daemon: {
           `${loaded.file} has changed and waits for \`flyball apply\`.`,
         );
       }
+    }
+    // Redis was emptied before this daemon had read what it adopted: only its file knows the limiter.
+    for (const [name, loaded] of policies.files) {
+      if (limiters.get(name)?.empty) unadopted.set(name, loaded);
     }
     for (const [name, loaded] of unadopted) {
       const adopting = adopt(loaded).then(() => unadopted.delete(name));
