@@ -78,9 +78,15 @@ const PATIENT: RedisOptions = {
  */
 export function connect(options: ConnectOptions): RedisClient {
   const redis = open(options);
-  // First of all listeners, since the error of a failed handshake carries its arguments, the password among them.
+  if (redis instanceof Redis) redis.on('error', (error) => leaveWrongDatabase(redis, error));
+  // First of all other listeners, since the error of a failed handshake carries its arguments, the password among them.
   for (const event of FAULTS) redis.on(event, forgetCommand);
   return redis;
+}
+
+/** Where SELECT is refused ioredis goes on in database 0, with the keys of others: nothing may be sent there. */
+function leaveWrongDatabase(redis: Redis, error: Error & { command?: { name?: string } }): void {
+  if (error.command?.name === 'select') redis.disconnect(true);
 }
 
 function forgetCommand(error: Error & { command?: unknown; lastNodeError?: Error }): void {
@@ -196,10 +202,13 @@ export async function awaitRedis(
       // Left alone it would keep the process alive for the rest of the wait.
       clearTimeout(timer);
       if (outcome === 'ok') return;
-      if (outcome instanceof Error && !/max retries|timed out/.test(outcome.message)) {
+      if (
+        outcome instanceof Error &&
+        !/max retries|timed out|isn't writeable/.test(outcome.message)
+      ) {
         fault = outcome.message;
       }
-      if (/WRONGPASS|NOAUTH|NOPERM|certificate/.test(fault)) break;
+      if (/WRONGPASS|NOAUTH|NOPERM|DB index|certificate/.test(fault)) break;
       await pause(Math.min(100, Math.max(0, giveUpAt - performance.now())));
     }
   } finally {
@@ -217,6 +226,9 @@ function whatToCheck(fault: string): string {
   }
   if (fault.includes('of that name')) return 'the name at the end of the URL';
   if (/sentinel.*(WRONGPASS|NOAUTH)/.test(fault)) return 'FLYBALL_REDIS_SENTINEL_PASSWORD';
+  if (/DB index|'select'/.test(fault)) {
+    return 'the database number at the end of the URL, and that this user may SELECT';
+  }
   return 'the address, the password and that it is running';
 }
 

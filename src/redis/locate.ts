@@ -47,7 +47,10 @@ export function resolveDataDir(options: Pick<ResolveOptions, 'dataDir' | 'env'> 
  */
 export function resolveRedis(options: ResolveOptions = {}): RedisTarget {
   const env = options.env ?? process.env;
-  if (options.url) return checked({ url: options.url, source: 'option' });
+  // Whoever hands on what the environment says has chosen nothing.
+  if (options.url && options.url !== env.FLYBALL_REDIS_URL) {
+    return checked({ url: options.url, source: 'option' });
+  }
   if (env.FLYBALL_REDIS_URL) return checked({ url: env.FLYBALL_REDIS_URL, source: 'environment' });
   const dataDir = resolveDataDir(options);
   const file = readRedisFile(dataDir);

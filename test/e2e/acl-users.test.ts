@@ -26,6 +26,7 @@ const dir = mkdtempSync(join(tmpdir(), 'flyball-acl-'));
 let server: ChildProcess;
 let service: RedisClient;
 let daemon: RedisClient;
+let as: (user: string, password: string, database?: string) => RedisClient;
 
 beforeAll(async () => {
   const port = await freePort();
@@ -37,11 +38,11 @@ beforeAll(async () => {
     env: { ...process.env, SECRETS_DIR: join(dir, 'secrets'), RUN_DIR: join(dir, 'run') },
     stdio: 'ignore',
   });
-  const as = (user: string, password: string) =>
+  as = (user, password, database = '') =>
     connect({
       name: 'sdk',
       env: {
-        FLYBALL_REDIS_URL: `redis://${user}@127.0.0.1:${port}`,
+        FLYBALL_REDIS_URL: `redis://${user}@127.0.0.1:${port}${database}`,
         FLYBALL_REDIS_PASSWORD: password,
       },
     });
@@ -59,6 +60,24 @@ afterAll(async () => {
   server.kill('SIGTERM');
   await gone;
   rmSync(dir, { recursive: true, force: true });
+});
+
+test('both find the database that a URL names', async () => {
+  const pair = [
+    as('flyball-daemon', 'daemon pass', '/3'),
+    as('flyball-service', 'service pass', '/3'),
+  ];
+  const [written, read] = pair as [RedisClient, RedisClient];
+  try {
+    await awaitRedis(written, { url: 'redis://daemon/3', deadlineMs: 20_000 });
+    await awaitRedis(read, { url: 'redis://service/3', deadlineMs: 20_000 });
+    await written.hset(plain.params, 'rate', '7');
+    expect(await read.hget(plain.params, 'rate')).toBe('7');
+    expect(await service.hget(plain.params, 'rate')).not.toBe('7');
+  } finally {
+    await written.del(plain.params);
+    for (const client of pair) client.disconnect();
+  }
 });
 
 /** `ok`, or the first word of the refusal. */

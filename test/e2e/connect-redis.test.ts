@@ -56,6 +56,30 @@ describe('connect', () => {
     }
   });
 
+  test.each([true, false])(
+    'hot path %s: a database that is not there, or not for this user, is said; nothing reaches another one',
+    async (hotPath) => {
+      const admin = track(connect({ url: withPassword(), name: 'cli' }));
+      await admin.acl('SETUSER', 'narrow', 'on', '>narrow', '~*', '+@all', '-select');
+      const given = [withPassword(), server.url.replace('//', '//narrow:narrow@')];
+      for (const [url, why] of [
+        [`${given[0]}/9999`, /DB index is out of range.*database number at the end of the URL/],
+        [`${given[1]}/1`, /'select'.*this user may SELECT/],
+      ] as const) {
+        const redis = track(connect({ url, name: 'sdk', hotPath }));
+        let answered = 0;
+        const count = () => redis.incr('elsewhere').then(() => answered++);
+        redis.on('ready', () => void count().catch(() => {}));
+        for (let i = 0; i < 3; i++) count().catch(() => {});
+        // Far beyond the test's own time: waiting for it out would fail.
+        await expect(awaitRedis(redis, { url, deadlineMs: 120_000 })).rejects.toThrow(why);
+        await count().catch(() => {});
+        expect(answered).toBe(0);
+        expect(await admin.exists('elsewhere')).toBe(0);
+      }
+    },
+  );
+
   test('nobody listening: an error with the address after the deadline', async () => {
     const url = `redis://bob:hunter2@127.0.0.1:${await freePort()}`;
     const redis = track(connect({ url, name: 'daemon' }));

@@ -97,9 +97,9 @@ describe('TLS', () => {
 });
 
 describe('settings that cannot be used are said at the start, with their name', () => {
-  const faultOf = (env: NodeJS.ProcessEnv) => {
+  const faultOf = (env: NodeJS.ProcessEnv, url?: string) => {
     try {
-      open.push(connect({ name: 'cli', env }));
+      open.push(connect({ name: 'cli', env, url }));
       return 'none';
     } catch (error) {
       return (error as Error).message;
@@ -130,6 +130,9 @@ describe('settings that cannot be used are said at the start, with their name', 
       /^FLYBALL_REDIS_TLS_CA is set, but FLYBALL_REDIS_URL .* not encrypted/,
     );
     expect(faultOf(env)).not.toContain('hunter2');
+    // As `flyball run` and `createLimiter` hand it on; an address of one's own is no setting.
+    expect(faultOf(env, env.FLYBALL_REDIS_URL)).toBe(faultOf(env));
+    expect(faultOf(env, 'redis://:other@127.0.0.1:1')).toBe('none');
   });
 
   test('the CLI leaves with 78 and the code', async () => {
