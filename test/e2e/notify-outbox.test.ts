@@ -71,6 +71,32 @@ describe('one attempt', () => {
     expect(receiver.got).toHaveLength(1);
   });
 
+  test('a server that answers on and on has it all the same, and is not sent it again', async () => {
+    receiver.answer((response) => {
+      response.writeHead(200);
+      // Never ended: waiting for its end would be a failure, and five more of the same.
+      response.write('o');
+    });
+    expect(await send('slack')).toEqual({ status: 'sent' });
+    expect(await send('webhook')).toEqual({ status: 'sent' });
+  });
+
+  test('an answer that breaks off is what its status says', async () => {
+    receiver.answer((response) => {
+      response.writeHead(404, { 'content-length': '10' });
+      response.write('half', () => response.destroy());
+    });
+    expect(await send('slack')).toMatchObject({ retry: false, why: expect.stringMatching(/^404/) });
+  });
+
+  test('who asks for an hour of patience gets five minutes', async () => {
+    receiver.answer((response) => {
+      response.writeHead(503, { 'retry-after': '3600' });
+      response.end();
+    });
+    expect(await send('slack')).toMatchObject({ retry: true, retryAfterMs: 300_000 });
+  });
+
   test('a server that repeats where the secret lies tells none of it, wherever its answer is cut', async () => {
     for (let before = 0; before < 130; before += 7) {
       receiver.answer((response, { path }) => {
@@ -90,14 +116,14 @@ describe('one attempt', () => {
     }
   });
 
-  test('a server that hangs, or never ends its answer, costs its deadline', async () => {
+  test('a server that hangs, or never ends what says whether it took it, costs its deadline', async () => {
     receiver.answer(() => {});
     expect(await send('webhook', {}, '/hook-secret', 300)).toMatchObject({
       why: 'no answer in time',
       retry: true,
     });
     receiver.answer((response) => void response.write('x'));
-    expect(await send('webhook', {}, '/hook-secret', 300)).toMatchObject({
+    expect(await send('feishu', {}, '/hook-secret', 300)).toMatchObject({
       status: 'failed',
       retry: true,
     });

@@ -20,6 +20,8 @@ export interface AttemptOptions {
 }
 
 const LARGEST_ANSWER = 10_000;
+/** What is to be told waits meanwhile: a page of a proxy's that says an hour must not keep a night's alerts. */
+const LONGEST_RETRY_AFTER_S = 300;
 
 /** Never rejects, and its `why` holds no secret. */
 export async function attempt(options: AttemptOptions): Promise<Outcome> {
@@ -58,13 +60,20 @@ async function post(
     redirect: 'manual',
     signal: AbortSignal.timeout(deadlineMs),
   });
+  const { status } = response;
+  const taken = status >= 200 && status < 300;
+  if (taken && refusal === undefined) {
+    // Its status says it all: one that answers on and on has the alert, and is not sent it again.
+    response.body?.cancel().catch(() => {});
+    return { status: 'sent' };
+  }
+  const answered = taken ? await firstOf(response) : await firstOf(response).catch(() => '');
   // Before anything is cut off it: a half of a secret is found by nobody.
-  const text = redacted(await firstOf(response), secrets);
-  if (response.status >= 200 && response.status < 300) {
+  const text = redacted(answered, secrets);
+  if (taken) {
     const why = refusal?.(text) ?? null;
     return why === null ? { status: 'sent' } : { status: 'failed', why, retry: false };
   }
-  const { status } = response;
   const said = text === '' ? '' : `: ${plain(text).slice(0, 120)}`;
   const retry = status === 429 || status === 408 || status >= 500;
   const after = retryAfterMs(response.headers.get('retry-after'));
@@ -98,7 +107,9 @@ async function firstOf(response: Response): Promise<string> {
 
 function retryAfterMs(header: string | null): number | undefined {
   const seconds = Number(header ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) * 1000 : undefined;
+  return Number.isFinite(seconds) && seconds >= 0
+    ? Math.min(seconds, LONGEST_RETRY_AFTER_S) * 1000
+    : undefined;
 }
 
 function reasonOf(error: unknown): string {
