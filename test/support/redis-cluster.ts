@@ -26,6 +26,19 @@ export interface TestCluster {
   stop(): Promise<void>;
 }
 
+/** One node that serves all slots: what is wrong of slots is wrong on it, too. */
+export async function startLoneNode(): Promise<{ server: TestRedis; cluster: Cluster }> {
+  const server = await startRedis([
+    ...['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+  ]);
+  const node = server.client({ enableReadyCheck: false });
+  await node.call('CLUSTER', 'ADDSLOTSRANGE', 0, SLOTS - 1);
+  await until('the cluster is up', async () =>
+    String(await node.call('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+  );
+  return { server, cluster: new Cluster([{ host: '127.0.0.1', port: server.port }]) };
+}
+
 export async function startCluster(
   options: { masters?: number; replicas?: number } = {},
 ): Promise<TestCluster> {
