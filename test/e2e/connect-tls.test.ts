@@ -10,6 +10,7 @@ import {
   type Certificates,
   makeCertificates,
   startTlsRedis,
+  startTlsSentinel,
   type TestTlsRedis,
   TLS_NAME,
 } from '../support/redis-tls.js';
@@ -77,6 +78,29 @@ describe('TLS', () => {
       expect(await open.at(-1)!.set('a', '1')).toBe('OK');
     } finally {
       await node.server.stop();
+    }
+  });
+
+  test('Sentinel: it and the master that it names are spoken to with TLS, by the SDK too', async () => {
+    const sentinel = await startTlsSentinel(files, 'limits', redis.tlsPort);
+    try {
+      const url = `rediss+sentinel://127.0.0.1:${sentinel.tlsPort}/limits`;
+      const env = { ...tlsEnv(), FLYBALL_REDIS_URL: url };
+      expect(await connected({ ...env, FLYBALL_REDIS_TLS_SERVERNAME: TLS_NAME })).toBe('ok');
+      expect(await open.at(-1)!.call('CONFIG', 'GET', 'tls-port')).toContain(`${redis.tlsPort}`);
+      const before = { ...process.env };
+      Object.assign(process.env, env);
+      const api = createLimiter({ name: 'named', rate: 10, deadlineMs: 2_000, onWarning() {} });
+      try {
+        await until('Redis decides', async () => (await api.peek()).source === 'unmanaged');
+      } finally {
+        await api.close();
+        for (const name of Object.keys(env)) delete process.env[name];
+        Object.assign(process.env, before);
+      }
+    } finally {
+      for (const client of open.splice(0)) client.disconnect();
+      await sentinel.stop();
     }
   });
 

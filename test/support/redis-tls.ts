@@ -1,5 +1,6 @@
 /** A Redis that speaks TLS, with an authority and certificates made for this run by openssl. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, startRedis, type TestRedis } from './redis-server.js';
@@ -61,24 +62,50 @@ export interface TestTlsRedis {
   readonly tlsPort: number;
 }
 
-/** Clients must show a certificate of the authority. */
+/** How a server or a Sentinel is told of its certificate: clients must show one of the authority. */
+const settings = (files: Certificates, tlsPort: number): [name: string, value: string][] => [
+  ['tls-port', String(tlsPort)],
+  ['tls-cert-file', files.cert],
+  ['tls-key-file', files.key],
+  ['tls-ca-cert-file', files.ca],
+  ['tls-auth-clients', 'yes'],
+];
+
 export async function startTlsRedis(
   files: Certificates,
   more: string[] = [],
 ): Promise<TestTlsRedis> {
   const tlsPort = await freePort();
   const server = await startRedis([
-    '--tls-port',
-    String(tlsPort),
-    '--tls-cert-file',
-    files.cert,
-    '--tls-key-file',
-    files.key,
-    '--tls-ca-cert-file',
-    files.ca,
-    '--tls-auth-clients',
-    'yes',
+    ...settings(files, tlsPort).flatMap(([name, value]) => [`--${name}`, value]),
     ...more,
   ]);
   return { server, tlsPort };
+}
+
+/** One Sentinel that speaks TLS only, to clients and to the master that it names. */
+export async function startTlsSentinel(
+  files: Certificates,
+  masterName: string,
+  masterTlsPort: number,
+): Promise<{ tlsPort: number; stop(): Promise<void> }> {
+  const tlsPort = await freePort();
+  const dir = tempFolder('tls-sentinel');
+  const file = join(dir, 'sentinel.conf');
+  const lines = [
+    ...[['port', '0'], ['tls-replication', 'yes'], ['dir', dir], ...settings(files, tlsPort)],
+    ['sentinel monitor', masterName, '127.0.0.1', String(masterTlsPort), '1'],
+  ];
+  writeFileSync(file, lines.map((line) => line.join(' ')).join('\n'));
+  const child = spawn(process.env.FLYBALL_REDIS_SERVER ?? 'redis-server', [file, '--sentinel'], {
+    stdio: 'ignore',
+  });
+  const gone = once(child, 'exit');
+  return {
+    tlsPort,
+    async stop() {
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
 }
