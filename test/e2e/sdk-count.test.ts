@@ -1,38 +1,18 @@
 /** `count`: a take is charged at once and given back when the request ended so that it does not count. */
-import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createLimiter, type Limiter, type LimiterOptions, type Outcome } from '../../src/index.js';
 import { serviceTermsText } from '../../src/redis/service-terms.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const name = 'login';
 /** Five a subject, and none comes back by itself while a test runs. */
 const NUMBERS = { rate: 1_000, capacity: 1_000, subjectRate: 0.001, subjectCapacity: 5 };
-let server: TestRedis;
-let admin: Redis;
-const open: Limiter[] = [];
+const bench = sdkBench(name);
+beforeEach(() => bench.admin.flushall());
 
-beforeEach(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-  await server.stop();
-});
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const limiter = (options: Partial<LimiterOptions> = {}): Limiter =>
+  bench.limiter({ name, ...options });
 const left = async (api: Limiter, subject = 'user:1') => (await api.peek(subject)).remaining;
 let users = 0;
 const ENDS: Outcome[] = ['ok', 'failed', 'timed_out', 'cancelled'];
@@ -51,7 +31,7 @@ async function leftAfter(api: Limiter, outcome: Outcome): Promise<number> {
 }
 
 test('failures: only what went well is given back; what nobody knows of stays charged', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter({ count: 'failures' });
   const kept: number[] = [];
   for (const outcome of ENDS) kept.push(await leftAfter(api, outcome));
@@ -59,7 +39,7 @@ test('failures: only what went well is given back; what nobody knows of stays ch
 });
 
 test('successes: only what surely failed is given back', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter({ count: 'successes' });
   const kept: number[] = [];
   for (const outcome of ENDS) kept.push(await leftAfter(api, outcome));
@@ -67,7 +47,7 @@ test('successes: only what surely failed is given back', async () => {
 });
 
 test('all, the default: nothing is given back', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter();
   (await api.take('user:1')).done('ok');
   expect(await left(api)).toBe(4);
@@ -75,7 +55,7 @@ test('all, the default: nothing is given back', async () => {
 });
 
 test('C52: a burst of parallel sign-ins never passes the limit, and a thousand that go well are all let in', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter({ count: 'failures' });
   const burst = await Promise.all(Array.from({ length: 100 }, () => api.take('user:1')));
   const admitted = burst.filter((each) => each.allowed);
@@ -94,7 +74,7 @@ test('C52: a burst of parallel sign-ins never passes the limit, and a thousand t
 });
 
 test('C52: done twice, done and refund, refund by id and done: once', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter({ count: 'failures' });
   const [one, two, three, held] = await Promise.all([1, 2, 3, 4].map(() => api.take('user:1')));
   one!.done('ok');
@@ -111,7 +91,7 @@ test('C52: done twice, done and refund, refund by id and done: once', async () =
 });
 
 test('what ends within one turn goes back in one call', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, subjectCapacity: 100 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, subjectCapacity: 100 });
   const api = limiter({ count: 'failures' });
   const taken = await Promise.all(Array.from({ length: 100 }, () => api.take('user:1')));
   const before = await calls();
@@ -123,7 +103,7 @@ test('what ends within one turn goes back in one call', async () => {
 
 /** Script calls that the server has run. */
 async function calls(): Promise<number> {
-  const text = await admin.info('commandstats');
+  const text = await bench.admin.info('commandstats');
   const of = (command: string) =>
     Number(new RegExp(`_${command}:calls=(\\d+)`).exec(text)?.[1] ?? 0);
   return of('eval') + of('evalsha') - (await failed(text));
@@ -134,12 +114,12 @@ async function failed(text: string): Promise<number> {
 }
 
 test('the adopted policy leads over the code, from a new revision on', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter({ count: 'failures' });
-  await setParams(admin, { name }, { terms: serviceTermsText({ count: 'all' }) });
+  await setParams(bench.admin, { name }, { terms: serviceTermsText({ count: 'all' }) });
   const all = 5 - 1;
   await until('the policy is read', async () => (await leftAfter(api, 'ok')) === all);
-  await setParams(admin, { name }, { terms: serviceTermsText({ count: 'failures' }) });
+  await setParams(bench.admin, { name }, { terms: serviceTermsText({ count: 'failures' }) });
   await until('and so is the next', async () => (await leftAfter(api, 'ok')) === 5);
 });
 
@@ -161,17 +141,17 @@ test('a window counts failures as well', async () => {
 });
 
 test('I8: with Redis away nothing piles up: dropped, counted, and the charge stands', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const warnings: string[] = [];
   const api = limiter({
     count: 'failures',
-    deadlineMs: 100,
+    deadlineMs: 250,
     onRedisError: 'open',
     onWarning: ({ code }) => warnings.push(code),
   });
   const taken = await Promise.all([1, 2, 3].map(() => api.take('user:1')));
   expect(taken.every((each) => each.source === 'redis')).toBe(true);
-  server.pause();
+  bench.server.pause();
   await until('Redis is seen to be away', async () => {
     await api.take('user:2');
     return !api.stats().redisUp;
@@ -179,13 +159,13 @@ test('I8: with Redis away nothing piles up: dropped, counted, and the charge sta
   for (const each of taken) each.done('ok');
   await until('they are dropped', () => api.stats().refundsDropped === 3);
   expect(warnings).toContain('FLYBALL_W_REFUND');
-  server.resume();
+  bench.server.resume();
   await until('Redis is back', async () => (await api.peek('user:1')).source === 'redis');
   expect(await left(api)).toBe(2);
 });
 
 test('a closing process sends what is still to be given back', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter({ count: 'failures' });
   const decision = await api.take('user:1');
   decision.done('ok');
@@ -194,7 +174,7 @@ test('a closing process sends what is still to be given back', async () => {
 });
 
 test('whose end nobody told stays charged: a process that died, or forgot', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter({ count: 'failures' });
   await Promise.all([api.take('user:1'), api.take('user:1')]);
   await api.close();
@@ -203,7 +183,7 @@ test('whose end nobody told stays charged: a process that died, or forgot', asyn
 
 test('what cannot be counted is refused by name', () => {
   const make = (options: object) => () =>
-    createLimiter({ name, url: server.url, ...options } as LimiterOptions);
+    createLimiter({ name, url: bench.server.url, ...options } as LimiterOptions);
   expect(make({ count: 'errors' })).toThrow(/count is "errors"\. Use 'all', 'failures'/);
   expect(make({ count: 'failures', algorithm: 'leaky-bucket', rate: 1 })).toThrow(/leaky bucket/);
 });

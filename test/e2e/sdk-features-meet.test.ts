@@ -1,9 +1,8 @@
 /** I5 where features meet: under changes of policy amid traffic each token is charged once and given back once. */
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type TakeDecision, takeAll } from '../../src/index.js';
+import { expect, test } from 'vitest';
+import { type Limiter, type TakeDecision, takeAll } from '../../src/index.js';
 import type { ParamChange } from '../../src/redis/params.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const CAPACITY = 20_000;
@@ -11,19 +10,7 @@ const OWN = 3_000;
 const GROUP = 'meet';
 const SUBJECTS = ['a', 'b', 'c', 'd'];
 const NEVER = 1e-6;
-let server: TestRedis;
-let admin: Redis;
-let names = 0;
-const open: Limiter[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterAll(() => server.stop());
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
+const bench = sdkBench('meet');
 
 /** A generator of our own: the same steps in each run. */
 function seeded(seed: number): () => number {
@@ -125,19 +112,13 @@ test.each([
 ] as const)(
   'I5: features changed under traffic charge once and mint nothing (%i, draw %s)',
   async (seed, draw, changes) => {
-    names += 1;
-    const name = `meet${names}`;
+    const name = bench.name();
     const address = { name, group: GROUP };
     const random = seeded(seed);
-    const make = () => {
-      const options = { name, group: GROUP, url: server.url, deadlineMs: 10_000 };
-      const made = createLimiter({ ...options, completions: true, onWarning: () => {} });
-      open.push(made);
-      return made;
-    };
+    const make = () => bench.limiter({ ...address, deadlineMs: 10_000, completions: true });
     const start: ParamChange = { rate: NEVER, minRate: NEVER, safeRate: NEVER, capacity: CAPACITY };
     const own = { subjectRate: NEVER, subjectCapacity: OWN };
-    const created = await setParams(admin, address, { ...start, ...own });
+    const created = await setParams(bench.admin, address, { ...start, ...own });
     const limiters = [make(), make()];
     const traffic = createTraffic(limiters, random);
     traffic.modes.set(created.revision, 'auto');
@@ -148,7 +129,7 @@ test.each([
     for (let step = 0; step < 16; step++) {
       const change = changes[Math.floor(random() * changes.length)]!;
       mode = change.mode ?? mode;
-      const { revision } = await setParams(admin, address, change);
+      const { revision } = await setParams(bench.admin, address, change);
       traffic.modes.set(revision, mode);
       for (let burst = 0; burst < 5; burst++) {
         await Promise.all(Array.from({ length: 40 }, () => traffic.one()));
@@ -161,7 +142,7 @@ test.each([
     ]);
     await Promise.all(limiters.map((each) => each.close()));
     const looker = make();
-    await setParams(admin, address, { mode: 'auto', rollout: '', inFlightMax: 0 });
+    await setParams(bench.admin, address, { mode: 'auto', rollout: '', inFlightMax: 0 });
     await until('Redis decides', async () => (await looker.peek()).source === 'redis');
     const agrees = (remaining: number, booked: number, what: string) => {
       const most = Math.floor(booked + 1e-3);
@@ -178,7 +159,7 @@ test.each([
     agrees(remaining, CAPACITY - traffic.owed.get('')!, 'total');
     await until(
       'no place is held',
-      async () => (await admin.zcard(`flyball:${name}{${GROUP}}:fs`)) === 0,
+      async () => (await bench.admin.zcard(`flyball:${name}{${GROUP}}:fs`)) === 0,
     );
   },
 );

@@ -1,5 +1,4 @@
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.js';
 import { createInFlight } from '../../src/enforce/in-flight.js';
 import { createInForceView } from '../../src/enforce/in-force.js';
@@ -7,16 +6,11 @@ import { resolveOptions } from '../../src/enforce/options.js';
 import { createRedisTime } from '../../src/enforce/redis-time.js';
 import { createShares } from '../../src/enforce/shares.js';
 import type { Slots } from '../../src/enforce/slots.js';
-import {
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type TakeDecision,
-} from '../../src/index.js';
+import type { Limiter, LimiterOptions, TakeDecision } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { type SdkChild, startSdkChild } from '../support/sdk-child.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const NO_SLOTS: Slots = {
@@ -25,38 +19,20 @@ const NO_SLOTS: Slots = {
   renew: async () => {},
   close: async () => {},
 };
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const open: Limiter[] = [];
+const bench = sdkBench('cap');
 const children: SdkChild[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
 afterEach(async () => {
   await Promise.all(children.splice(0).map((child) => child.kill()));
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
 });
-afterAll(() => server.stop());
 
 /** The params come first, so that the first share is asked of them. */
 async function limiter(
   params: ParamChange,
   options: Partial<LimiterOptions> = {},
 ): Promise<Limiter> {
-  const name = `cap-${++count}`;
-  await setParams(admin, { name }, params);
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    completions: true,
-    ...options,
-  });
-  open.push(made);
-  return made;
+  const name = bench.name();
+  await setParams(bench.admin, { name }, params);
+  return bench.limiter({ name, completions: true, ...options });
 }
 
 test('the cap holds from admission to done, and denying it costs no tokens', async () => {
@@ -103,7 +79,7 @@ test('a process that reports no completions is bound by the rate only, until its
 test('a new revision brings a new share', async () => {
   const api = await limiter({ rate: 1000, capacity: 1000, inFlightMax: 2 });
   await Promise.all([api.take(), api.take()]);
-  await setParams(admin, api, { inFlightMax: 40 });
+  await setParams(bench.admin, api, { inFlightMax: 40 });
   await api.peek();
   expect(api.numbers()?.inFlightMax).toBe(40);
   await until('the share grew', () => api.stats().share === 40);
@@ -120,7 +96,7 @@ test('a process that was stopped for longer than a share lives asks before it ad
   // Meanwhile another process holds nearly all of the cap.
   const keys = limiterKeys(api);
   const far = String((Date.now() + 60_000) * 1000);
-  await admin.hset(keys.inFlight, 'other', `4 4 1 ${far}`);
+  await bench.admin.hset(keys.inFlight, 'other', `4 4 1 ${far}`);
   clock.skewMs += 2_500;
   const taken: TakeDecision[] = [];
   for (let i = 0; i < 3; i++) taken.push(await api.take());
@@ -138,17 +114,17 @@ test('shadow: a full cap admits, and counts what it would have denied', async ()
 });
 
 test('two processes share one cap by need; a killed one’s share returns', async () => {
-  const name = `cap-${++count}`;
-  await setParams(admin, { name }, { rate: 1e5, capacity: 1e5, inFlightMax: 20 });
-  const modest = startSdkChild(server.url, name, 4);
+  const name = bench.name();
+  await setParams(bench.admin, { name }, { rate: 1e5, capacity: 1e5, inFlightMax: 20 });
+  const modest = startSdkChild(bench.server.url, name, 4);
   children.push(modest);
   await until('the modest one has its need', () => modest.last.held === 4);
-  const greedy = startSdkChild(server.url, name, 100);
+  const greedy = startSdkChild(bench.server.url, name, 100);
   children.push(greedy);
   // The modest one held all room to spare; it falls to the greedy one when both have asked again.
   await until('the greedy one has the rest', () => greedy.last.share === 16);
   await until('and uses it', () => greedy.last.held === 16);
-  const shares = Object.entries(await admin.hgetall(`flyball:{${name}}:f`));
+  const shares = Object.entries(await bench.admin.hgetall(`flyball:{${name}}:f`));
   const sum = shares
     .filter(([process]) => !process.startsWith(':'))
     .reduce((total, [, entry]) => total + Number(entry.split(' ')[1]), 0);
@@ -164,31 +140,25 @@ test('two processes share one cap by need; a killed one’s share returns', asyn
 test('a process that joins, and a cap that is cut, settle at equal parts that never pass the cap', async () => {
   const first = await limiter({ rate: 1e5, capacity: 1e5, inFlightMax: 20 });
   await until('it has all', () => first.stats().share === 20);
-  const second = createLimiter({
-    name: first.name,
-    url: server.url,
-    deadlineMs: 5_000,
-    completions: true,
-  });
-  open.push(second);
+  const second = bench.limiter({ name: first.name, completions: true });
   const shares = () => [first.stats().share, second.stats().share];
   await until('both have half', () => shares().every((share) => share === 10));
-  await setParams(admin, first, { inFlightMax: 6 });
+  await setParams(bench.admin, first, { inFlightMax: 6 });
   await until('the cut is shared', () => shares().every((share) => share === 3));
 });
 
 test('while others hold what is its due, a process asks again soon by itself', async () => {
-  const name = `cap-${++count}`;
-  await setParams(admin, { name }, { rate: 1e5, capacity: 1e5, inFlightMax: 20 });
+  const name = bench.name();
+  await setParams(bench.admin, { name }, { rate: 1e5, capacity: 1e5, inFlightMax: 20 });
   const keys = limiterKeys({ name });
   const soon = String((Date.now() + 60_000) * 1000);
-  await admin.hset(keys.inFlight, 'other', `4 20 1 ${soon}`);
+  await bench.admin.hset(keys.inFlight, 'other', `4 20 1 ${soon}`);
   const inFlight = createInFlight(true);
   let asked = 0;
   // Nothing else asks: no beat of a second, no take.
   const link = { up: true, within: <T>(_atMs: number, call: () => Promise<T>) => call() };
   const shares = createShares({
-    redis: admin,
+    redis: bench.admin,
     link: () => ({ ...link, ask() {}, answers: async () => true, close() {} }),
     finder: { keys, find: async () => keys },
     time: createRedisTime(),
@@ -207,7 +177,7 @@ test('while others hold what is its due, a process asks again soon by itself', a
   expect(inFlight.share).toBe(1);
   await until('it asked again', () => asked >= 3);
   expect(inFlight.share).toBe(1);
-  await admin.hset(keys.inFlight, 'other', `4 4 1 ${soon}`);
+  await bench.admin.hset(keys.inFlight, 'other', `4 4 1 ${soon}`);
   await until('it has its due', () => inFlight.share === 8);
   await shares.leave(systemClock.monotonicMs() + 5_000);
 });

@@ -3,12 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import type { Limiter, LimiterOptions } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { serviceTermsText } from '../../src/redis/service-terms.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const SCRIPT = fileURLToPath(new URL('../support/sdk-places.mjs', import.meta.url));
@@ -16,19 +15,11 @@ const name = 'places';
 const keys = limiterKeys({ name });
 const TALLY = 'tally';
 const NUMBERS = { rate: 1e5, capacity: 1e5 };
-let server: TestRedis;
-let admin: Redis;
+const bench = sdkBench(name);
 const children: Child[] = [];
-const open: Limiter[] = [];
-
-beforeEach(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
+beforeEach(() => bench.admin.flushall());
 afterEach(async () => {
   await Promise.all(children.splice(0).map((child) => child.kill()));
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-  await server.stop();
 });
 
 interface Child {
@@ -38,7 +29,7 @@ interface Child {
 }
 
 function start(): Child {
-  const process_: ChildProcess = spawn(process.execPath, [SCRIPT, server.url, name, TALLY], {
+  const process_: ChildProcess = spawn(process.execPath, [SCRIPT, bench.server.url, name, TALLY], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const child: Child = {
@@ -58,24 +49,14 @@ function start(): Child {
   return child;
 }
 
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    completions: true,
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const limiter = (options: Partial<LimiterOptions> = {}): Limiter =>
+  bench.limiter({ name, completions: true, ...options });
 
 /** Looks until `holds`; the most that was ever seen under way on the way there. */
 async function mostUnderWay(what: string, holds: () => boolean | Promise<boolean>) {
   let most = 0;
   await until(what, async () => {
-    const counts = Object.values(await admin.hgetall(TALLY)).map(Number);
+    const counts = Object.values(await bench.admin.hgetall(TALLY)).map(Number);
     most = Math.max(
       most,
       counts.reduce((sum, count) => sum + count, 0),
@@ -92,7 +73,7 @@ const allWork = (of: Child[]) => {
 const byPlace = (of: Child[]) => () => of.every((child) => child.last.share === null);
 
 test('a fleet that outgrows its cap changes to places by itself, and a killed holder’s place returns', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, inFlightMax: 2 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, inFlightMax: 2 });
   const fleet = [start(), start()];
   await until('both have a share', () => fleet.every((child) => child.last.share === 1));
   fleet.push(start());
@@ -102,26 +83,26 @@ test('a fleet that outgrows its cap changes to places by itself, and a killed ho
 
   // Killed while it works, it tells nobody: its places come back by time.
   const dead = fleet.pop()!;
-  await until('it holds a place', async () => Number(await admin.hget(TALLY, dead.pid)) > 0);
+  await until('it holds a place', async () => Number(await bench.admin.hget(TALLY, dead.pid)) > 0);
   await dead.kill();
-  await admin.hdel(TALLY, dead.pid);
+  await bench.admin.hdel(TALLY, dead.pid);
   expect(await mostUnderWay('the others get on', allWork(fleet))).toBeLessThanOrEqual(2);
   await until('its places are gone', async () => {
-    const [time] = await admin.time();
-    const held = await admin.zrangebyscore(keys.slots, Number(time) * 1e6, '+inf');
+    const [time] = await bench.admin.time();
+    const held = await bench.admin.zrangebyscore(keys.slots, Number(time) * 1e6, '+inf');
     return new Set(held.map((id) => id.split(':')[0])).size <= 2;
   });
 }, 60_000);
 
 test('the policy says exact, and takes it back: all follow, and never more than the cap is under way', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, inFlightMax: 4 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, inFlightMax: 4 });
   const fleet = [start(), start()];
   await until('both have a share', () => fleet.every((child) => child.last.share === 2));
-  await setParams(admin, { name }, { terms: serviceTermsText({ exact: true }) });
+  await setParams(bench.admin, { name }, { terms: serviceTermsText({ exact: true }) });
   const there = await mostUnderWay('both take place by place', byPlace(fleet));
   expect(there).toBeLessThanOrEqual(4);
   expect(await mostUnderWay('both get on', allWork(fleet))).toBeLessThanOrEqual(4);
-  await setParams(admin, { name }, { terms: serviceTermsText({ exact: false }) });
+  await setParams(bench.admin, { name }, { terms: serviceTermsText({ exact: false }) });
   const back = await mostUnderWay('both have shares again', () =>
     fleet.every((child) => child.last.share === 2),
   );
@@ -131,7 +112,7 @@ test('the policy says exact, and takes it back: all follow, and never more than 
 
 test('the policy leads over the code: exact in the code, not in the policy', async () => {
   await setParams(
-    admin,
+    bench.admin,
     { name },
     { ...NUMBERS, inFlightMax: 3, terms: serviceTermsText({ exact: false }) },
   );
@@ -145,21 +126,21 @@ test('the policy leads over the code: exact in the code, not in the policy', asy
 });
 
 test('requests that began under a share keep their part after the change, until they end', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, inFlightMax: 3 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, inFlightMax: 3 });
   const api = limiter();
   const [one, two] = await Promise.all([api.take(), api.take()]);
-  await setParams(admin, { name }, { terms: serviceTermsText({ exact: true }) });
+  await setParams(bench.admin, { name }, { terms: serviceTermsText({ exact: true }) });
   await until('places are taken', async () => {
     await api.peek();
     return api.stats().share === null;
   });
   await until('the share is what is under way', async () => {
-    const [sum] = (await admin.hget(keys.inFlight, ':sum'))!.split(' ');
+    const [sum] = (await bench.admin.hget(keys.inFlight, ':sum'))!.split(' ');
     return sum === '2';
   });
   const next = await Promise.all([api.take(), api.take()]);
   expect(next.map((each) => each.allowed)).toEqual([true, false]);
-  expect(await admin.zcard(keys.slots)).toBe(1);
+  expect(await bench.admin.zcard(keys.slots)).toBe(1);
   one!.done();
   two!.done();
   await until('their part is free', async () => {

@@ -1,28 +1,23 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Protected, type ProtectOptions, protect } from '../../src/enforce/protect.js';
-import { createLimiter, FlyballDeniedError, type Limiter } from '../../src/index.js';
+import { FlyballDeniedError, type Limiter } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 import { imports } from '../support/source-tree.js';
 
-let server: TestRedis;
-let admin: Redis;
+const bench = sdkBench('down');
+const { open, limiter } = bench;
 let upstream: Server;
 let url: string;
-let count = 0;
-const open: { close(): Promise<void> }[] = [];
 /** What the upstream does with a request, and the requests it has seen. */
 let answer: 'ok' | 'fail' | 'missing' | 'hang' = 'ok';
 let seen = 0;
 
 beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
   upstream = createServer((_req, res) => {
     seen += 1;
     if (answer === 'hang') return;
@@ -32,33 +27,20 @@ beforeAll(async () => {
   await new Promise<void>((ok) => upstream.listen(0, '127.0.0.1', ok));
   url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
 });
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()));
+beforeEach(() => {
   answer = 'ok';
   seen = 0;
 });
-afterAll(async () => {
+afterAll(() => {
   upstream.closeAllConnections();
   upstream.close();
-  await server.stop();
 });
-
-function limiter(): Limiter {
-  const made = createLimiter({
-    name: `down-${++count}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-  });
-  open.push(made);
-  return made;
-}
 
 type Pay = Protected<[signal?: AbortSignal], string>;
 
 async function pay(options: ProtectOptions<[signal?: AbortSignal], string> = {}): Promise<Pay> {
   const api = (options.limiter as Limiter) ?? limiter();
-  await setParams(admin, api, { rate: 1e4, capacity: 1e4, probeRate: 1000, openForMs: 300 });
+  await setParams(bench.admin, api, { rate: 1e4, capacity: 1e4, probeRate: 1000, openForMs: 300 });
   const made = protect<[signal?: AbortSignal], string>('payments', post, {
     limiter: api,
     timeoutMs: 5_000,
@@ -84,8 +66,8 @@ const caught = (promise: Promise<unknown>): Promise<Error> =>
 /** What the services have reported of a limiter, added up. */
 async function reported(name: string): Promise<Record<string, number>> {
   const sums: Record<string, number> = {};
-  for (const key of await admin.keys(limiterKeys({ name }).telemetry(0).replace(/0$/, '*'))) {
-    for (const [field, n] of Object.entries(await admin.hgetall(key))) {
+  for (const key of await bench.admin.keys(limiterKeys({ name }).telemetry(0).replace(/0$/, '*'))) {
+    for (const [field, n] of Object.entries(await bench.admin.hgetall(key))) {
       sums[field] = (sums[field] ?? 0) + Number(n);
     }
   }
@@ -137,7 +119,7 @@ test('the time over aborts the signal, whether the function listens or not', asy
       });
       return new Promise<never>(() => {});
     },
-    { limiter: { url: server.url, deadlineMs: 5_000, onWarning: () => {} }, timeoutMs: 30 },
+    { limiter: { url: bench.server.url, deadlineMs: 5_000, onWarning: () => {} }, timeoutMs: 30 },
   );
   open.push(deaf);
   const error = await caught(deaf());
@@ -150,7 +132,7 @@ test('the time over aborts the signal, whether the function listens or not', asy
 test('denied calls call nothing, are no failures, and go to the fallback', async () => {
   const api = limiter();
   const call = await pay({ limiter: api, breaker: { volumeThreshold: 1, errorRatio: 0 } });
-  await setParams(admin, api, { rate: 0.001, capacity: 1 });
+  await setParams(bench.admin, api, { rate: 0.001, capacity: 1 });
   await call();
   const denied = await caught(call());
   expect(denied).toBeInstanceOf(FlyballDeniedError);
@@ -244,12 +226,12 @@ test('follows the fleet: open at once, probes by the take, closed when the fleet
   const api = limiter();
   const call = await pay({ limiter: api });
   await call();
-  await setParams(admin, api, { state: 'open', openUntil: -1 });
+  await setParams(bench.admin, api, { state: 'open', openUntil: -1 });
   const denied = await caught(call());
   expect((denied as FlyballDeniedError).decision).toMatchObject({ reason: 'breaker_open' });
   expect((denied as FlyballDeniedError).decision.source).not.toBe('local');
   expect(call.state).toBe('open');
-  await setParams(admin, api, { state: 'half-open' });
+  await setParams(bench.admin, api, { state: 'half-open' });
   await until(
     'the fleet lets probes through',
     async () => !((await caught(call())) instanceof Error),
@@ -262,7 +244,7 @@ test('follows the fleet: open at once, probes by the take, closed when the fleet
     return (error as { code?: string }).code === 'HTTP_500';
   });
   answer = 'ok';
-  await setParams(admin, api, { state: 'closed' });
+  await setParams(bench.admin, api, { state: 'closed' });
   await until('closed', async () => {
     await caught(call());
     return call.state === 'closed';
@@ -277,10 +259,10 @@ test('an answer that comes after a trip is told of the time before it: it is no 
     limiter: api,
   });
   open.unshift(call);
-  await setParams(admin, api, { rate: 1e4, capacity: 1e4, probeRate: 1000, generation: 4 });
+  await setParams(bench.admin, api, { rate: 1e4, capacity: 1e4, probeRate: 1000, generation: 4 });
   const begun = call();
   await until('it is under way', () => pending.length === 1);
-  await setParams(admin, api, { state: 'half-open', generation: 5 });
+  await setParams(bench.admin, api, { state: 'half-open', generation: 5 });
   const probe = until('a probe is under way', () => {
     if (pending.length === 1) caught(call());
     return pending.length > 1;

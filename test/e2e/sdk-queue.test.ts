@@ -3,42 +3,22 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import {
-  createLimiter,
-  createQueueGate,
-  FlyballDeniedError,
-  type Limiter,
-} from '../../src/index.js';
+import { afterEach, expect, test } from 'vitest';
+import { createQueueGate, FlyballDeniedError, type Limiter } from '../../src/index.js';
 import type { ParamChange } from '../../src/redis/params.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const WORKER = fileURLToPath(new URL('../../examples/bullmq/worker.mjs', import.meta.url));
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const open: Limiter[] = [];
+const bench = sdkBench('queue');
 const children: ChildProcess[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  await server.stop();
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
 async function limiter(change: ParamChange): Promise<Limiter> {
-  const name = `queue-${++count}`;
-  await setParams(admin, { name }, change);
-  const made = createLimiter({ name, url: server.url, deadlineMs: 5_000, onWarning: () => {} });
-  open.push(made);
+  const made = bench.limiter();
+  await setParams(bench.admin, made, change);
   return made;
 }
 
@@ -75,7 +55,7 @@ test('a subject that is short does not delay the others; other numbers begin ane
   expect((await gate.ask({ subject: 'a' })).action).toBe('process');
   expect(await gate.ask({ subject: 'a' })).toMatchObject({ action: 'delay', delayMs: 5_000 });
   expect((await gate.ask({ subject: 'b' })).action).toBe('process');
-  await setParams(admin, api, { state: 'open', openUntil: -1 });
+  await setParams(bench.admin, api, { state: 'open', openUntil: -1 });
   // Nobody knows when: the longest delay.
   await until('it is open', async () => {
     const { decision } = await gate.ask({ subject: 'c' });
@@ -96,9 +76,21 @@ test('what no delay mends is an error; misuse is told at creation', async () => 
 
 test('BullMQ: two workers of the example lose no job, double none, keep the rate and the priorities', async () => {
   const limit = { rate: 60, capacity: 10, reserveSheddable: 0.4 };
-  await setParams(admin, { name: 'mails' }, limit);
-  const connection = server.client({ maxRetriesPerRequest: null });
+  await setParams(bench.admin, { name: 'mails' }, limit);
+  const connection = bench.server.client({ maxRetriesPerRequest: null });
   const queue = new Queue('mails', { connection });
+  await queue.obliterate({ force: true });
+  const sent: string[] = [];
+  const errors: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const child = spawn(process.execPath, [WORKER], {
+      env: { ...process.env, FLYBALL_REDIS_URL: bench.server.url },
+    });
+    children.push(child);
+    createInterface({ input: child.stdout }).on('line', (line) => sent.push(JSON.parse(line).sent));
+    createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
+  }
+  await until('both work', async () => (await queue.getWorkersCount()) === 2);
   const kinds = [1, 3, 10];
   await queue.addBulk(
     Array.from({ length: 90 }, (_, i) => ({
@@ -107,16 +99,6 @@ test('BullMQ: two workers of the example lose no job, double none, keep the rate
       opts: { priority: kinds[i % 3]!, attempts: 3 },
     })),
   );
-  const sent: string[] = [];
-  const errors: string[] = [];
-  for (let i = 0; i < 2; i++) {
-    const child = spawn(process.execPath, [WORKER], {
-      env: { ...process.env, FLYBALL_REDIS_URL: server.url },
-    });
-    children.push(child);
-    createInterface({ input: child.stdout }).on('line', (line) => sent.push(JSON.parse(line).sent));
-    createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
-  }
   await until('all are sent', () => sent.length >= 90, 40_000);
   const idle = { active: 0, delayed: 0, failed: 0, prioritized: 0, waiting: 0, completed: 90 };
   await until('the queue is empty', async () => (await queue.getJobCounts()).completed === 90);

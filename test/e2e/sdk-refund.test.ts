@@ -1,44 +1,24 @@
 /** Refunds through the SDK: by decision or by id from another process, once, and what is said when there is nothing. */
-import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import { beforeEach, expect, test } from 'vitest';
+import type { Limiter, LimiterOptions } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const name = 'refunds';
 const keys = limiterKeys({ name });
 /** So slow that no token comes back by itself while a test runs. */
 const NUMBERS = { rate: 0.001, capacity: 10 };
-let server: TestRedis;
-let admin: Redis;
-const open: Limiter[] = [];
+const bench = sdkBench(name);
+beforeEach(() => bench.admin.flushall());
 
-beforeEach(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-  await server.stop();
-});
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const limiter = (options: Partial<LimiterOptions> = {}): Limiter =>
+  bench.limiter({ name, ...options });
 const left = async (api: Limiter, subject: string | null = null) =>
   (await api.peek(subject)).remaining;
 
 test('C52: a decision gives back what it took, once, to the total and to its subject', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, subjectRate: 0.001, subjectCapacity: 5 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, subjectRate: 0.001, subjectCapacity: 5 });
   const api = limiter();
   const decision = await api.take('user:1', { cost: 4 });
   expect([await left(api), await left(api, 'user:1')]).toEqual([6, 1]);
@@ -49,7 +29,7 @@ test('C52: a decision gives back what it took, once, to the total and to its sub
 });
 
 test('C52: another process refunds by the id, once for both', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, subjectRate: 0.001, subjectCapacity: 5 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, subjectRate: 0.001, subjectCapacity: 5 });
   const [one, other] = [limiter(), limiter()];
   const decision = await one.take('ключ:{1}\n', { cost: 2.5 });
   const { id } = decision;
@@ -62,7 +42,7 @@ test('C52: another process refunds by the id, once for both', async () => {
 });
 
 test('two decisions alike have ids of their own', async () => {
-  await setParams(admin, { name }, NUMBERS);
+  await setParams(bench.admin, { name }, NUMBERS);
   const api = limiter();
   const [one, two] = await Promise.all([api.take(), api.take()]);
   expect(one!.id).not.toBe(two!.id);
@@ -80,7 +60,7 @@ test('without params too', async () => {
 });
 
 test('nothing was taken: a denial, a peek, off, what Redis did not decide', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, capacity: 1 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, capacity: 1 });
   const api = limiter({ denyCache: false });
   await api.take();
   const nothing = { refunded: false, why: 'nothing_taken' };
@@ -88,18 +68,18 @@ test('nothing was taken: a denial, a peek, off, what Redis did not decide', asyn
     expect(decision.id).toBeNull();
     expect(await decision.refund()).toEqual(nothing);
   }
-  await setParams(admin, { name }, { mode: 'off' });
+  await setParams(bench.admin, { name }, { mode: 'off' });
   await until('off is seen', async () => (await api.take()).reason === 'off');
   const off = await api.take();
   expect([off.id, await off.refund()]).toEqual([null, nothing]);
-  server.pause();
+  bench.server.pause();
   const away = await limiter({ onRedisError: 'open', deadlineMs: 50 }).take();
   expect([away.id, await away.refund()]).toEqual([null, nothing]);
-  server.resume();
+  bench.server.resume();
 });
 
 test('what came from a block goes back to the bucket that the block was drawn from', async () => {
-  await setParams(admin, { name }, { rate: 0.001, capacity: 1_000, inFlightMax: 0 });
+  await setParams(bench.admin, { name }, { rate: 0.001, capacity: 1_000, inFlightMax: 0 });
   const api = limiter({ draw: 'block' });
   let decision = await api.take();
   let taken = 1;
@@ -115,13 +95,13 @@ test('what came from a block goes back to the bucket that the block was drawn fr
 });
 
 test('shadow: what would have been taken goes back to the shadow’s buckets', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, mode: 'shadow' });
+  await setParams(bench.admin, { name }, { ...NUMBERS, mode: 'shadow' });
   const api = limiter();
   const decision = await api.take(null, { cost: 10 });
   expect((await api.take()).wouldAllow).toBe(false);
   expect(await decision.refund()).toEqual({ refunded: true });
   expect((await api.take(null, { cost: 10 })).wouldAllow).toBe(true);
-  expect(await admin.exists(keys.bucket)).toBe(0);
+  expect(await bench.admin.exists(keys.bucket)).toBe(0);
 });
 
 test.each([
@@ -131,7 +111,7 @@ test.each([
 ] as const)('%s gives back to its window', async (algorithm, limit) => {
   const windowMs = 3_600_000;
   await setParams(
-    admin,
+    bench.admin,
     { name },
     { rate: limit / 3600, minRate: 0.001, algorithm, windowMs, cells: 6 },
   );
@@ -154,7 +134,7 @@ test('a leaky bucket gives nothing back, and says so', async () => {
 });
 
 test('a refund frees what this process had just heard denied', async () => {
-  await setParams(admin, { name }, { ...NUMBERS, capacity: 1 });
+  await setParams(bench.admin, { name }, { ...NUMBERS, capacity: 1 });
   const api = limiter();
   const decision = await api.take();
   await api.take();
@@ -164,13 +144,13 @@ test('a refund frees what this process had just heard denied', async () => {
 });
 
 test('I8: Redis away: said within the deadline, dropped and counted; asked again it counts once', async () => {
-  await setParams(admin, { name }, NUMBERS);
-  const api = limiter({ deadlineMs: 150, onRedisError: 'closed' });
+  await setParams(bench.admin, { name }, NUMBERS);
+  const api = limiter({ deadlineMs: 400, onRedisError: 'closed' });
   const decision = await api.take(null, { cost: 8 });
-  server.pause();
+  bench.server.pause();
   expect(await decision.refund()).toEqual({ refunded: false, why: 'redis_away' });
   expect(api.stats().refundsDropped).toBe(1);
-  server.resume();
+  bench.server.resume();
   await until('Redis is back', async () => (await api.peek()).source === 'redis');
   const answers = [await decision.refund(), await decision.refund()];
   expect(answers.filter((each) => each.refunded).length).toBeLessThanOrEqual(1);
@@ -180,14 +160,14 @@ test('I8: Redis away: said within the deadline, dropped and counted; asked again
 test('decided here, given back here: never more than this process’s part', async () => {
   const api = limiter({ rate: 0.001, capacity: 4, deadlineMs: 100, onRedisError: 'local' });
   await api.peek();
-  server.pause();
+  bench.server.pause();
   const first = await api.take(null, { cost: 3 });
   expect(first.source).toBe('local');
   expect((await api.take(null, { cost: 3 })).allowed).toBe(false);
   expect(await first.refund()).toEqual({ refunded: true });
   expect(await first.refund()).toEqual({ refunded: false, why: 'already' });
   expect((await api.take(null, { cost: 3 })).allowed).toBe(true);
-  server.resume();
+  bench.server.resume();
 });
 
 test('C18: what is no decision and no id is a TypeError that says what to give', async () => {

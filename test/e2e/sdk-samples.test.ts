@@ -1,45 +1,24 @@
 /** `flyball tail`: a sample of the decisions for as long as somebody asks, bounded, and nothing before or after. */
 import { spawn } from 'node:child_process';
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { manualClock } from '../../src/clock.js';
 import type { Decision } from '../../src/enforce/decision.js';
 import { createLink, type Link } from '../../src/enforce/link.js';
 import { createSamples } from '../../src/enforce/samples.js';
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import type { Limiter, LimiterOptions } from '../../src/index.js';
 import { type LimiterKeys, limiterKeys } from '../../src/redis/keys.js';
 import { type DecisionSample, readAsk, readSample } from '../../src/redis/tail-fields.js';
 import { cli, MAIN } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-let count = 0;
-const open: Limiter[] = [];
+const bench = sdkBench('tail');
 
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-});
-afterAll(() => server.stop());
-
-const env = () => ({ FLYBALL_REDIS_URL: server.url });
+const env = () => ({ FLYBALL_REDIS_URL: bench.server.url });
 
 async function limiter(params = {}, options: Partial<LimiterOptions> = {}): Promise<Limiter> {
-  const name = `tail-${++count}`;
-  await setParams(admin, { name }, { rate: 1000, capacity: 1000, ...params });
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
+  const made = bench.limiter(options);
+  await setParams(bench.admin, made, { rate: 1000, capacity: 1000, ...params });
   return made;
 }
 
@@ -56,7 +35,7 @@ test('input, answer and why of each decision, then it ends by itself and leaves 
   const keys = limiterKeys({ name: api.name });
   let running = true;
   const traffic = (async () => {
-    await until('the tail is asked for', async () => (await admin.exists(keys.tail)) === 1);
+    await until('the tail is asked for', async () => (await bench.admin.exists(keys.tail)) === 1);
     while (running) {
       await api.take('user:\u001b[31m1', { cost: 2, priority: 'critical' });
       await new Promise((ok) => setTimeout(ok, 20));
@@ -100,8 +79,8 @@ test('input, answer and why of each decision, then it ends by itself and leaves 
   );
   expect(text.stderr).toContain(`100 % of the decisions of ${api.name} for 2 s`);
   expect(text.stderr).toMatch(/\d+ shown, of 1 process\./);
-  expect(await admin.exists(keys.tail)).toBe(0);
-  const ttlMs = await admin.pttl(keys.samples);
+  expect(await bench.admin.exists(keys.tail)).toBe(0);
+  const ttlMs = await bench.admin.pttl(keys.samples);
   expect(ttlMs).toBeGreaterThan(0);
   expect(ttlMs).toBeLessThanOrEqual(60_000);
 });
@@ -118,16 +97,16 @@ test('Ctrl-C withdraws the wish at once; a tail that was killed is forgotten wit
     return { child, ended };
   };
   const [polite, killed] = [start(), start()];
-  await until('both ask', async () => (await admin.hlen(keys.tail)) === 2);
+  await until('both ask', async () => (await bench.admin.hlen(keys.tail)) === 2);
   polite.child.kill('SIGINT');
   expect(await polite.ended).toBe(130);
-  expect(await admin.hlen(keys.tail)).toBe(1);
+  expect(await bench.admin.hlen(keys.tail)).toBe(1);
   killed.child.kill('SIGKILL');
   await killed.ended;
-  const [ask] = Object.values(await admin.hgetall(keys.tail));
-  const [seconds] = await admin.time();
+  const [ask] = Object.values(await bench.admin.hgetall(keys.tail));
+  const [seconds] = await bench.admin.time();
   expect(readAsk(ask!, (Number(seconds) + 6) * 1000)).toBeNull();
-  expect(await admin.pttl(keys.tail)).toBeLessThanOrEqual(5_000);
+  expect(await bench.admin.pttl(keys.tail)).toBeLessThanOrEqual(5_000);
 });
 
 test('a wrong ratio or length is said with what is allowed', async () => {
@@ -146,8 +125,8 @@ test('a wrong ratio or length is said with what is allowed', async () => {
 const DIRECT = { up: true, within: (_at: number, call: () => unknown) => call() } as Link;
 
 /** One process's samples, at a virtual time, on the real server. */
-function sampler(random: () => number = Math.random, redis = admin, link: Link = DIRECT) {
-  const keys = limiterKeys({ name: `sampler-${++count}` });
+function sampler(random: () => number = Math.random, redis = bench.admin, link: Link = DIRECT) {
+  const keys = limiterKeys({ name: bench.name() });
   const clock = manualClock();
   const warned: string[] = [];
   const samples = createSamples({
@@ -168,12 +147,16 @@ function sampler(random: () => number = Math.random, redis = admin, link: Link =
     }
   };
   const ask = (asker: string, ratio: number, forMs: number, salt = '') =>
-    admin.hset(keys.tail, asker, JSON.stringify({ ratio, untilMs: clock.nowMs() + forMs, salt }));
+    bench.admin.hset(
+      keys.tail,
+      asker,
+      JSON.stringify({ ratio, untilMs: clock.nowMs() + forMs, salt }),
+    );
   return { keys, clock, samples, decide, ask, warned };
 }
 
 async function stored(keys: LimiterKeys): Promise<DecisionSample[]> {
-  const entries = await admin.xrange(keys.samples, '-', '+');
+  const entries = await bench.admin.xrange(keys.samples, '-', '+');
   return entries.map(([, fields]) => readSample(fields[1]!)!);
 }
 
@@ -184,7 +167,7 @@ test('nobody asks: nothing is chosen or sent; asked, the share that was asked fo
   decide(100);
   await samples.beat();
   expect(draw).toBe(0);
-  expect(await admin.exists(keys.samples)).toBe(0);
+  expect(await bench.admin.exists(keys.samples)).toBe(0);
   await ask('a', 0.1, 60_000);
   await samples.beat();
   decide(100);
@@ -208,7 +191,7 @@ test('at most 50 a second, an even choice of all; the gaps in n tell how many we
   // Late ones of a second are chosen as early ones: 200 of 400, standard deviation 10.
   const late = got.filter(({ n }) => (n - 1) % 1_000 >= 500).length;
   expect(Math.abs(late - 200)).toBeLessThan(60);
-  expect(await admin.pttl(keys.samples)).toBeGreaterThan(0);
+  expect(await bench.admin.pttl(keys.samples)).toBeGreaterThan(0);
 });
 
 test('the stream keeps about a thousand, however many ask to be heard', async () => {
@@ -219,7 +202,7 @@ test('the stream keeps about a thousand, however many ask to be heard', async ()
     decide(60);
     await samples.beat();
   }
-  const length = await admin.xlen(keys.samples);
+  const length = await bench.admin.xlen(keys.samples);
   expect(length).toBeGreaterThanOrEqual(1_000);
   expect(length).toBeLessThanOrEqual(1_100);
 });
@@ -228,7 +211,7 @@ test('several ask: the highest ratio serves all; what is over or garbage counts 
   const { keys, clock, samples, decide, ask } = sampler();
   await ask('low', 0.001, 60_000);
   await ask('high', 1, 3_000);
-  await admin.hset(keys.tail, { bad: 'x', wide: '{"ratio":7,"untilMs":9e15}', odd: 'null' });
+  await bench.admin.hset(keys.tail, { bad: 'x', wide: '{"ratio":7,"untilMs":9e15}', odd: 'null' });
   await samples.beat();
   decide(10);
   await samples.beat();
@@ -271,16 +254,16 @@ test('a long subject is cut; an answer that is none ends the sampling', async ()
   decide(1, 'x'.repeat(10_000));
   await samples.beat();
   expect((await stored(keys))[0]!.subject).toHaveLength(257);
-  await admin.del(keys.tail);
-  await admin.set(keys.tail, 'of another kind');
+  await bench.admin.del(keys.tail);
+  await bench.admin.set(keys.tail, 'of another kind');
   await samples.beat();
   expect(samples.asked).toBe(false);
   expect(warned).toEqual([]);
 });
 
 test('a user without the right samples nothing, is told which file has it, and goes on with Redis', async () => {
-  await admin.call('ACL', 'SETUSER', 'blind', 'on', '>pass', '~*', '+@all', '-hgetall');
-  const blind = server.client({ username: 'blind', password: 'pass' });
+  await bench.admin.call('ACL', 'SETUSER', 'blind', 'on', '>pass', '~*', '+@all', '-hgetall');
+  const blind = bench.server.client({ username: 'blind', password: 'pass' });
   await blind.ping();
   const link = createLink({
     redis: blind,

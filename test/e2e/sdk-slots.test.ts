@@ -1,41 +1,17 @@
 /** `exact: true`: one cap for a fleet larger than it, held place by place, given back by whatever way a request ends. */
-import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/index.js';
+import { beforeEach, expect, test } from 'vitest';
+import type { Limiter, LimiterOptions } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
 const name = 'slots';
 const keys = limiterKeys({ name });
-let server: TestRedis;
-let admin: Redis;
-const open: Limiter[] = [];
+const bench = sdkBench(name);
+beforeEach(() => bench.admin.flushall());
 
-beforeEach(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
-  await server.stop();
-});
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    rate: 1000,
-    capacity: 1000,
-    inFlightMax: 2,
-    exact: true,
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
+const limiter = (options: Partial<LimiterOptions> = {}): Limiter =>
+  bench.limiter({ name, rate: 1000, capacity: 1000, inFlightMax: 2, exact: true, ...options });
 
 test('five processes share a cap of two exactly, and places return', async () => {
   const fleet = Array.from({ length: 5 }, () => limiter());
@@ -49,7 +25,7 @@ test('five processes share a cap of two exactly, and places return', async () =>
     each.done();
     each.done();
   }
-  await until('both places are back', async () => (await admin.zcard(keys.slots)) === 0);
+  await until('both places are back', async () => (await bench.admin.zcard(keys.slots)) === 0);
   expect((await fleet[4]!.take()).allowed).toBe(true);
 });
 
@@ -57,28 +33,28 @@ test('what the bucket denies gives its place back', async () => {
   const api = limiter({ rate: 0.001, capacity: 1 });
   const [one, two] = await Promise.all([api.take(), api.take()]);
   expect([one!.reason, two!.reason]).toEqual(['ok', 'rate']);
-  await until('one place is held', async () => (await admin.zcard(keys.slots)) === 1);
+  await until('one place is held', async () => (await bench.admin.zcard(keys.slots)) === 1);
 });
 
 test('a place is renewed for as long as the request lasts; closing gives it back', async () => {
   const api = limiter();
   await api.take();
-  const [, first] = await admin.zrange(keys.slots, 0, '-1', 'WITHSCORES');
+  const [, first] = await bench.admin.zrange(keys.slots, 0, '-1', 'WITHSCORES');
   await until('it is renewed', async () => {
-    const [, now] = await admin.zrange(keys.slots, 0, '-1', 'WITHSCORES');
+    const [, now] = await bench.admin.zrange(keys.slots, 0, '-1', 'WITHSCORES');
     return Number(now) > Number(first);
   });
   await api.close();
-  expect(await admin.zcard(keys.slots)).toBe(0);
+  expect(await bench.admin.zcard(keys.slots)).toBe(0);
 });
 
 test('a cap raised by the autopilot holds at once; shadow and off take no places', async () => {
   const api = limiter();
-  await setParams(admin, { name }, { rate: 1000, capacity: 1000, inFlightMax: 3 });
+  await setParams(bench.admin, { name }, { rate: 1000, capacity: 1000, inFlightMax: 3 });
   const taken = await Promise.all([1, 2, 3, 4].map(() => api.take()));
   expect(taken.filter((each) => each.allowed).length).toBe(3);
   for (const each of taken) each.done();
-  await setParams(admin, { name }, { mode: 'off' });
+  await setParams(bench.admin, { name }, { mode: 'off' });
   await until('off is seen', async () => (await api.take()).reason === 'off');
   const many = await Promise.all(Array.from({ length: 10 }, () => api.take()));
   expect(many.every((each) => each.allowed)).toBe(true);
@@ -92,13 +68,13 @@ test('without Redis: a part of the cap, none, or all, as onRedisError says', asy
     const decision = await each.take();
     decision.done();
   }
-  server.pause();
+  bench.server.pause();
   const counts: number[] = [];
   for (const each of fleet) {
     const taken = await Promise.all([1, 2, 3, 4].map(() => each.take()));
     counts.push(taken.filter((decision) => decision.allowed).length);
   }
-  server.resume();
+  bench.server.resume();
   expect(counts[0]).toBeGreaterThanOrEqual(1);
   expect(counts[0]).toBeLessThanOrEqual(2);
   expect(counts.slice(1)).toEqual([0, 4]);

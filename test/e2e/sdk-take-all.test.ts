@@ -1,5 +1,5 @@
-import { Cluster, type Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Cluster } from 'ioredis';
+import { beforeEach, expect, test } from 'vitest';
 import {
   createLimiter,
   FlyballDeniedError,
@@ -10,24 +10,17 @@ import {
 } from '../../src/index.js';
 import { fleetKeys } from '../../src/redis/keys.js';
 import type { ParamChange } from '../../src/redis/params.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { startRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
+const bench = sdkBench('single');
+const { open } = bench;
 let groups = 0;
-const open: Limiter[] = [];
 const warnings: LimiterWarning[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+beforeEach(() => {
   warnings.length = 0;
 });
-afterAll(() => server.stop());
 
 /** Limiters of a group of their own, with these params; the names are those of the fields. */
 async function limiters(
@@ -37,20 +30,10 @@ async function limiters(
   const group = options.group ?? `group-${++groups}`;
   const made: Limiter[] = [];
   for (const [name, change] of Object.entries(params)) {
-    await setParams(options.redis === undefined ? admin : server.client(), { name, group }, change);
-    made.push(
-      createLimiter({
-        name,
-        group,
-        url: server.url,
-        deadlineMs: 5_000,
-        denyCache: false,
-        onWarning: (warning) => warnings.push(warning),
-        ...options,
-      }),
-    );
+    await setParams(bench.admin, { name, group }, change);
+    const onWarning = (warning: LimiterWarning) => warnings.push(warning);
+    made.push(bench.limiter({ name, group, denyCache: false, onWarning, ...options }));
   }
-  open.push(...made);
   return made;
 }
 
@@ -134,11 +117,8 @@ test('shadow denies nobody and is told apart; off is never charged; an open brea
     off: { reason: 'off' },
   });
   expect(watched!.stats().wouldDeny).toEqual({ rate: 1 });
-  await setParams(
-    admin,
-    { name: 'live', group: `group-${groups}` },
-    { state: 'open', openUntil: -1 },
-  );
+  const address = { name: 'live', group: `group-${groups}` };
+  await setParams(bench.admin, address, { state: 'open', openUntil: -1 });
   const denied = await set.take();
   expect(denied).toMatchObject({
     allowed: false,
@@ -242,17 +222,12 @@ test('an aborted take rejects with its reason and holds nothing', async () => {
 test('C31: what one call cannot decide is a typed error at creation', async () => {
   const [a, b] = await limiters({ a: {}, b: {} });
   const [c] = await limiters({ c: {} });
-  const single = createLimiter({ name: 'single', url: server.url });
-  const log = createLimiter({
-    name: 'log',
-    group: `group-${groups - 1}`,
-    url: server.url,
-    algorithm: 'sliding-log',
-    windowMs: 1000,
-    rate: 5,
-  });
-  const other = createLimiter({ name: 'other', group: `group-${groups - 1}`, redis: admin });
-  open.push(single, log, other);
+  const single = bench.limiter({ name: 'single' });
+  const group = `group-${groups - 1}`;
+  const window = { algorithm: 'sliding-log', windowMs: 1000, rate: 5 } as const;
+  const log = bench.limiter({ name: 'log', group, ...window });
+  const other = createLimiter({ name: 'other', group, redis: bench.admin });
+  open.push(other);
   const wrong: [Limiter[], RegExp][] = [
     [[], /0 limiters.*1 to 16/],
     [[a!, c!], /"c" has group "group-\d+", but only keys of one group lie on one cluster slot/],
@@ -274,7 +249,7 @@ test('C31: what one call cannot decide is a typed error at creation', async () =
 
 test('C31: what only Redis knows fails the self-test loudly, and no call crosses slots', async () => {
   const [a, b] = await limiters({ a: { capacity: 5 }, 'b-moved': { capacity: 5 } });
-  await admin.hset(fleetKeys().limiters, 'b-moved', 'elsewhere');
+  await bench.admin.hset(fleetKeys().limiters, 'b-moved', 'elsewhere');
   const set = takeAll([a!, b!]);
   await expect(set.ready()).rejects.toThrow(
     /a lies on \{group-\d+\}, b-moved lies on \{elsewhere\}/,
@@ -283,7 +258,7 @@ test('C31: what only Redis knows fails the self-test loudly, and no call crosses
   expect(decision.decisions.a).toMatchObject({ source: 'local' });
   expect(warnings.map(({ code }) => code)).toContain('FLYBALL_W_TAKE_ALL');
   expect(a!.stats()).toMatchObject({ decisions: { local: 1 }, redisUp: true });
-  await admin.hdel(fleetKeys().limiters, 'b-moved');
+  await bench.admin.hdel(fleetKeys().limiters, 'b-moved');
 });
 
 test('C31: on a Cluster a set is one call on one slot', async () => {

@@ -6,40 +6,22 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type LimiterOptions, takeAll } from '../../src/index.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { afterEach, expect, test } from 'vitest';
+import { takeAll } from '../../src/index.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 import { imports } from '../support/source-tree.js';
 
-let server: TestRedis;
-let count = 0;
-const open: Limiter[] = [];
+const bench = sdkBench('traced');
+const { limiter } = bench;
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
 
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+afterEach(() => {
   trace.disable();
   context.disable();
   exporter.reset();
 });
-afterAll(() => server.stop());
-
-function limiter(options: Partial<LimiterOptions> = {}): Limiter {
-  const made = createLimiter({
-    name: `traced-${++count}`,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-  open.push(made);
-  return made;
-}
 
 function startSdk(): void {
   trace.setGlobalTracerProvider(provider);
@@ -49,11 +31,7 @@ function startSdk(): void {
 test('each take is a span below the active one, with what was decided and never the subject', async () => {
   startSdk();
   const api = limiter();
-  const { revision } = await setParams(
-    server.client(),
-    { name: api.name },
-    { rate: 0.01, capacity: 3 },
-  );
+  const { revision } = await setParams(bench.admin, api, { rate: 0.01, capacity: 3 });
   await trace.getTracer('shop').startActiveSpan('GET /checkout', async (request) => {
     await api.take('ada', { cost: 2 });
     await api.run('ada', () => 'served', { cost: 1 });
@@ -105,7 +83,7 @@ test('a take that is aborted ends its span with the error', async () => {
 test('takeMany, wait and takeAll too; who waited in vain was denied, which is no error', async () => {
   startSdk();
   const api = limiter({ rate: 100 });
-  await setParams(server.client(), { name: api.name }, { rate: 0.01, capacity: 3 });
+  await setParams(bench.admin, api, { rate: 0.01, capacity: 3 });
   await api.takeMany([{ subject: 'a' }, { subject: 'b', cost: 2 }]);
   await expect(api.wait('a', { timeoutMs: 20 })).rejects.toThrow();
   const pair = [limiter({ group: 'both', rate: 10 }), limiter({ group: 'both', rate: 10 })];

@@ -7,8 +7,10 @@ import { startRedis, type TestRedis } from './redis-server.js';
 export interface SdkBench {
   readonly server: TestRedis;
   readonly admin: Redis;
-  /** Closed after the test that made it. */
-  readonly open: Limiter[];
+  /** Closed after the test that opened it. */
+  readonly open: { close(): Promise<void> }[];
+  /** A name that no other test has. */
+  name(): string;
   /** A limiter with a name of its own, patient and silent unless told otherwise. */
   limiter(options?: Partial<LimiterOptions>): Limiter;
 }
@@ -18,15 +20,21 @@ export function sdkBench(prefix: string): SdkBench {
   let server: TestRedis | undefined;
   let admin: Redis | undefined;
   let count = 0;
-  const open: Limiter[] = [];
+  const open: SdkBench['open'] = [];
   beforeAll(async () => {
     server = await startRedis();
     admin = server.client();
   });
   afterEach(async () => {
-    await Promise.all(open.splice(0).map((limiter) => limiter.close()));
+    // A test that failed while Redis was silent leaves the next one a Redis that answers.
+    server?.resume();
+    await Promise.all(open.splice(0).map((each) => each.close()));
   });
   afterAll(() => server?.stop());
+  function name(): string {
+    count += 1;
+    return `${prefix}-${count}`;
+  }
   return {
     get server() {
       return server!;
@@ -35,10 +43,10 @@ export function sdkBench(prefix: string): SdkBench {
       return admin!;
     },
     open,
+    name,
     limiter(options = {}) {
-      count += 1;
       const made = createLimiter({
-        name: `${prefix}-${count}`,
+        name: options.name ?? name(),
         url: server!.url,
         deadlineMs: 5_000,
         onWarning: () => {},
