@@ -5,15 +5,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { effectiveAtUs } from '../../src/redis/effective.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import type { Params } from '../../src/redis/params.js';
+import { PARAM_FIELDS, type Params } from '../../src/redis/params.js';
+import { BARE } from '../support/bare-params.js';
 
 const T0 = 1_700_000_000_000_000;
 const MS = T0 / 1000;
 
 const BASE: Params = {
+  ...BARE,
   v: 1,
-  mode: 'auto',
-  state: 'closed',
   epoch: 1_700_000_000_000,
   revision: 7,
   generation: 2,
@@ -22,7 +22,6 @@ const BASE: Params = {
   inFlightMax: 24,
   subjectRate: 5,
   subjectCapacity: 10,
-  subjectFollow: 0,
   policyRate: 80,
   minRate: 20,
   maxRate: 400,
@@ -35,34 +34,12 @@ const BASE: Params = {
   subjectAccrued: 617.25,
   floor: 12_145.678,
   subjectFloor: 607.25,
-  openUntil: 0,
-  openForMs: 5000,
-  probeRate: 1,
   validUntil: MS + 5000,
-  lostAfterMs: 60_000,
-  lostOverMs: 30_000,
   safeRate: 80,
   safeInFlight: 16,
-  reserveDefault: 0,
   reserveSheddable: 0.2,
-  frozenUntil: 0,
-  pinnedUntil: 0,
-  holdBreaker: 0,
-  heldBy: '',
   fence: 1_700_000_000_000,
   policyHash: 'a'.repeat(64),
-  onRedisError: '',
-  subject: '',
-  algorithm: '',
-  windowMs: 0,
-  cells: 0,
-  terms: '',
-  rollout: '',
-  subjectRules: 0,
-  subjectTerms: '',
-  windows: '',
-  byPerson: '',
-  canary: '',
 };
 
 const OPEN: Partial<Params> = { state: 'open', openUntil: MS + 5000 };
@@ -171,8 +148,6 @@ const keys = {
 };
 
 const here = import.meta.dirname;
-writeFileSync(
-  join(here, 'effective.json'),
-  `${JSON.stringify({ base: BASE, vectors }, null, 1)}\n`,
-);
+const base = Object.fromEntries(PARAM_FIELDS.map((field) => [field, BASE[field]]));
+writeFileSync(join(here, 'effective.json'), `${JSON.stringify({ base, vectors }, null, 1)}\n`);
 writeFileSync(join(here, 'keys.json'), `${JSON.stringify(keys, null, 1)}\n`);

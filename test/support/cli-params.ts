@@ -1,19 +1,15 @@
 /** Params of a limiter called checkout, as tests of the verbs and the CLI want them. */
 import type { ParamChange, Params } from '../../src/redis/params.js';
+import { BARE } from './bare-params.js';
 
 export const NOW_MS = 1_700_000_000_000;
 
 /** What a writer sets at creation: mode auto, 100/s, capacity 200, cap 24, bounds 20 … 400 and 2 … 64. */
 export const CREATED = {
-  mode: 'auto',
-  state: 'closed',
-  generation: 0,
+  ...BARE,
   rate: 100,
   capacity: 200,
   inFlightMax: 24,
-  subjectRate: -1,
-  subjectCapacity: 0,
-  subjectFollow: 0,
   policyRate: 100,
   minRate: 20,
   maxRate: 400,
@@ -21,32 +17,9 @@ export const CREATED = {
   maxCapacity: 200,
   minInFlight: 2,
   maxInFlight: 64,
-  openUntil: 0,
-  openForMs: 5000,
-  probeRate: 1,
-  lostAfterMs: 60_000,
-  lostOverMs: 30_000,
   safeRate: 100,
   safeInFlight: 24,
-  reserveDefault: 0,
-  reserveSheddable: 0,
-  frozenUntil: 0,
-  pinnedUntil: 0,
-  holdBreaker: 0,
-  heldBy: '',
   policyHash: 'a'.repeat(64),
-  onRedisError: '',
-  subject: '',
-  algorithm: '',
-  windowMs: 0,
-  cells: 0,
-  terms: '',
-  rollout: '',
-  subjectRules: 0,
-  subjectTerms: '',
-  windows: '',
-  byPerson: '',
-  canary: '',
 } as const satisfies ParamChange;
 
 export function params(change: Partial<Params> = {}): Params {

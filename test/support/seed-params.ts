@@ -5,18 +5,14 @@ import { type ActuateReply, GENESIS_HASH } from '../../src/redis/calls.js';
 import type { LimiterKeys } from '../../src/redis/keys.js';
 import { type ParamChange, type Params, parseParams } from '../../src/redis/params.js';
 import { actuate } from '../../src/redis/scripts.js';
+import { BARE } from './bare-params.js';
 
 /** rate 100/s, capacity 200, no cap, no subjects, bounds 1 … 1000, mode auto, closed. */
 export const SEED: ParamChange = {
-  mode: 'auto',
-  state: 'closed',
-  generation: 0,
+  ...BARE,
   rate: 100,
   capacity: 200,
   inFlightMax: 0,
-  subjectRate: -1,
-  subjectCapacity: 0,
-  subjectFollow: 0,
   policyRate: 100,
   minRate: 1,
   maxRate: 1000,
@@ -24,32 +20,8 @@ export const SEED: ParamChange = {
   maxCapacity: 1000,
   minInFlight: 0,
   maxInFlight: 1000,
-  openUntil: 0,
-  openForMs: 5000,
-  probeRate: 1,
-  lostAfterMs: 60_000,
-  lostOverMs: 30_000,
   safeRate: 100,
   safeInFlight: 0,
-  reserveDefault: 0,
-  reserveSheddable: 0,
-  frozenUntil: 0,
-  pinnedUntil: 0,
-  holdBreaker: 0,
-  heldBy: '',
-  policyHash: '',
-  onRedisError: '',
-  subject: '',
-  algorithm: '',
-  windowMs: 0,
-  cells: 0,
-  terms: '',
-  rollout: '',
-  subjectRules: 0,
-  subjectTerms: '',
-  windows: '',
-  byPerson: '',
-  canary: '',
 };
 
 export interface SeedOptions {

@@ -1,0 +1,36 @@
+/** What a writer sets at creation for a policy that asks for nothing but numbers: where params of tests begin. */
+import type { ParamChange } from '../../src/redis/params.js';
+
+/** No subjects, no reserve, no window, closed, and nobody has done anything to it. */
+export const BARE = {
+  mode: 'auto',
+  state: 'closed',
+  generation: 0,
+  subjectRate: -1,
+  subjectCapacity: 0,
+  subjectFollow: 0,
+  openUntil: 0,
+  openForMs: 5000,
+  probeRate: 1,
+  lostAfterMs: 60_000,
+  lostOverMs: 30_000,
+  reserveDefault: 0,
+  reserveSheddable: 0,
+  frozenUntil: 0,
+  pinnedUntil: 0,
+  holdBreaker: 0,
+  heldBy: '',
+  policyHash: '',
+  onRedisError: '',
+  subject: '',
+  algorithm: '',
+  windowMs: 0,
+  cells: 0,
+  terms: '',
+  rollout: '',
+  subjectRules: 0,
+  subjectTerms: '',
+  windows: '',
+  byPerson: '',
+  canary: '',
+} as const satisfies ParamChange;
