@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sealEntry } from '../../src/actuate/entry.js';
 import { prepareFolder } from '../../src/audit/export-folder.js';
 import { fleetKeys } from '../../src/redis/keys.js';
@@ -25,19 +25,16 @@ import {
   keys,
   proof,
 } from '../support/audit-rig.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 import { seedParams } from '../support/seed-params.js';
 import { tempFolder } from '../support/temp-folder.js';
 
-let server: TestRedis;
 let redis: Redis;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+redisBench((bench) => {
+  ({ redis } = bench);
+  return history(redis);
 });
-afterAll(() => server.stop());
-beforeEach(() => history(redis));
 
 /** What is exported is what Redis holds. */
 async function expectWhole(dir: string) {

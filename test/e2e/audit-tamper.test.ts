@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { verifyAudit } from '../../src/actuate/audit.js';
 import type { GapLine } from '../../src/audit/export-line.js';
 import { createSigner } from '../../src/audit/signature.js';
@@ -27,18 +27,16 @@ import {
   proof,
 } from '../support/audit-rig.js';
 import { cli } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 import { tempFolder } from '../support/temp-folder.js';
 
-let server: TestRedis;
 let redis: Redis;
+let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+redisBench((bench) => {
+  ({ redis, env } = bench);
+  return history(redis);
 });
-afterAll(() => server.stop());
-beforeEach(() => history(redis));
 
 test('lines of other types than an exporter writes, and files that cannot be read, are told by their place', async () => {
   const dir = tempFolder('export');
@@ -187,7 +185,7 @@ test('a log of which only a head is left is missing, in the export and in Redis;
   const copy = join(tempFolder('heads'), 'heads.jsonl');
   writeFileSync(copy, kept);
   await redis.flushall();
-  const run = await cli(['audit', 'verify', '--json', '--heads', copy, '--redis', server.url]);
+  const run = await cli(['audit', 'verify', '--json', '--heads', copy], { env });
   expect([run.code, JSON.parse(run.stdout).limiters]).toMatchObject([1, [{ verdict: 'broken' }]]);
 });
 
@@ -243,4 +241,43 @@ test('a folder that was moved away while it was open is left, and begun anew whe
   expect(report.fault).toBeUndefined();
   expect(report.limiters).toMatchObject([{ verdict: 'consistent', gaps: [] }]);
   await next.close();
+});
+
+test('who takes over from one that was killed goes on with the ids since its last head, as far as Redis has them', async () => {
+  const later = () => new Promise((ok) => setTimeout(ok, 5));
+  for (const [trimmed, ids] of [
+    [false, expect.any(String)],
+    [true, undefined],
+  ] as const) {
+    await history(redis);
+    const dir = tempFolder('export');
+    const killed = await folderExporter(redis, dir);
+    await killed.minute();
+    await later();
+    await change(redis);
+    await change(redis);
+    await killed.round();
+    // It let go of the folder, and wrote no head.
+    await killed.close();
+    if (trimmed) await redis.xtrim(keys.audit, 'MAXLEN', '=', 1);
+    await change(redis);
+    const next = await folderExporter(redis, dir, { owner: 'd2' });
+    await next.minute();
+    await next.close();
+    const [file] = files(dir);
+    const newest = readFileSync(join(dir, file!), 'utf8').trimEnd().split('\n').at(-1)!;
+    expect(JSON.parse(newest)).toMatchObject({ kind: 'head', revision: 11 });
+    expect(JSON.parse(newest).ids).toEqual(ids);
+    expect((await proof(dir)).limiters).toMatchObject([{ verdict: 'consistent', gaps: [] }]);
+    // What the killed one had written is edited: a millisecond earlier, and still in order.
+    edit(dir, file!, (lines) =>
+      lines.map((line) =>
+        line.includes('"kind":"entry"') && line.includes('"revision":9,')
+          ? line.replace(/"id":"(\d+)-\d+"/, (_, ms) => `"id":"${Number(ms) - 1}-0"`)
+          : line,
+      ),
+    );
+    const { verdict } = (await proof(dir)).limiters[0]!;
+    expect(verdict).toBe(trimmed ? 'consistent' : 'broken');
+  }
 });

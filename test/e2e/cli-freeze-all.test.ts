@@ -3,20 +3,17 @@ import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { cli, mustRead, seedLimiter } from '../support/cli-run.js';
-import { redisBench } from '../support/redis-bench.js';
+import { mustRead, seedLimiter } from '../support/cli-run.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 
 const ALL = ['checkout', 'refund', 'search'].map((name) => ({ name }));
 let redis: Redis;
-let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench(async (bench) => {
-  ({ redis, env } = bench);
+  ({ redis, run } = bench);
   for (const address of ALL) await seedLimiter(redis, address);
 });
-
-const run = (args: string, options: { typed?: string } = {}) =>
-  cli(args.split(' '), { env, ...options });
 
 test('each is frozen for the time given, with the reason; thaw ends them all', async () => {
   const done = await run('freeze --all --for 2h --reason stocktaking --yes --json');
@@ -41,14 +38,14 @@ test('each is frozen for the time given, with the reason; thaw ends them all', a
 });
 
 test('asked once; a no and a dry run write nothing', async () => {
-  const no = await run('freeze --all', { typed: 'n\n' });
+  const no = await run('freeze --all', 'n\n');
   expect(no.code).toBe(1);
   expect(no.stderr).toContain('Do it to 3 limiters?');
   const dry = await run('freeze --all --dry-run');
   expect(dry.code).toBe(0);
   expect(dry.stderr.match(/^would be: .* froze (checkout|refund|search) /gm)).toHaveLength(3);
   for (const address of ALL) expect((await mustRead(redis, address)).frozenUntil).toBe(0);
-  const yes = await run('freeze --all', { typed: 'y\n' });
+  const yes = await run('freeze --all', 'y\n');
   expect(yes.code).toBe(0);
 });
 

@@ -6,24 +6,19 @@ import { adoptAtStart } from '../../src/daemon/adoption.js';
 import { createLog } from '../../src/log.js';
 import { parseByPerson } from '../../src/redis/by-person.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cli, mustRead } from '../support/cli-run.js';
+import { mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { redisBench } from '../support/redis-bench.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 let redis: Redis;
-let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench((bench) => {
-  ({ redis, env } = bench);
+  ({ redis, run } = bench);
 });
 
-const run = (args: string, typed?: string) =>
-  cli(args.split(' '), {
-    env,
-    ...(typed === undefined ? {} : { typed }),
-  });
 const adopted = async () => (await mustRead(redis, checkout)).policyHash;
 const log = createLog({ level: 'silent', fd: 2 });
 const restart = (loaded: ReturnType<typeof loadedPolicy>, reload: 'auto' | 'apply' = 'auto') =>

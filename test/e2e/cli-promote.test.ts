@@ -7,25 +7,20 @@ import type { EntryValues } from '../../src/actuate/entry.js';
 import { parseByPerson } from '../../src/redis/by-person.js';
 import { type HistoryRow, writeHistoryRow } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cli, mustRead } from '../support/cli-run.js';
+import { mustRead } from '../support/cli-run.js';
 import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { redisBench } from '../support/redis-bench.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 const LAW = { control: { law: 'aimd' } } as const;
 let redis: Redis;
-let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench((bench) => {
-  ({ redis, env } = bench);
+  ({ redis, run } = bench);
 });
 
-const run = (args: string[], typed?: string) =>
-  cli(args, {
-    env,
-    ...(typed === undefined ? {} : { typed }),
-  });
 const params = () => mustRead(redis, checkout);
 const newest = async () => (await readEntries(redis, checkout, { limit: 1 })).entries[0]!;
 

@@ -12,7 +12,7 @@ import { lease } from '../../src/redis/scripts.js';
 import { rollbackTarget } from '../../src/view/rollback-target.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
 import { madeUp } from '../support/history.js';
-import { redisBench } from '../support/redis-bench.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const checkout = { name: 'checkout' };
@@ -20,14 +20,12 @@ const orders = { name: 'orders' };
 const MINUTE = 60_000;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench(async (bench) => {
-  ({ redis, env } = bench);
+  ({ redis, env, run } = bench);
   await seedLimiter(redis, checkout);
 });
-
-const run = (args: string, options: { typed?: string } = {}) =>
-  cli(args.split(' '), { env, ...options });
 
 /** A law's changes, then no daemon. */
 async function moves(address: LimiterAddress, ...rates: number[]): Promise<void> {
@@ -161,7 +159,7 @@ describe('many at once', () => {
   });
 
   test('one preview, one question; each has its own entry with the reason', async () => {
-    const no = await run('rollback --all --last', { typed: 'n\n' });
+    const no = await run('rollback --all --last', 'n\n');
     expect(no.code).toBe(1);
     expect(no.stderr.match(/\[y\/N\]/g)).toHaveLength(1);
     for (const name of ['checkout', 'orders']) expect(no.stderr).toContain(`rolled ${name} back`);
@@ -208,7 +206,7 @@ describe('many at once', () => {
     expect(dry).toMatchObject({ code: 0, stdout: 'checkout  dry run\norders  dry run\n' });
     expect(dry.stderr).toMatch(/would be:.* rolled checkout back to revision 2, .*rate 60 → 80\/s/);
     expect(dry.stderr).toMatch(/would be:.* rolled orders back to revision 1, .*rate 50 → 100\/s/);
-    expect(await run('rollback --all --before 10m', { typed: 'n\n' })).toMatchObject({ code: 1 });
+    expect(await run('rollback --all --before 10m', 'n\n')).toMatchObject({ code: 1 });
     expect((await mustRead(redis, checkout)).revision).toBe(3);
     expect((await mustRead(redis, orders)).revision).toBe(2);
     const iso = new Date(Date.now() - 10 * MINUTE).toISOString();

@@ -9,23 +9,18 @@ import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { type PolicyInput, policySchema } from '../../src/policy/schema.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
-import { cli, mustRead } from '../support/cli-run.js';
-import { redisBench } from '../support/redis-bench.js';
+import { mustRead } from '../support/cli-run.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 let redis: Redis;
-let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench((bench) => {
-  ({ redis, env } = bench);
+  ({ redis, run } = bench);
 });
 
-const run = (args: string, typed?: string) =>
-  cli(args.split(' '), {
-    env,
-    ...(typed === undefined ? {} : { typed }),
-  });
 const rolloutNow = async () => (await mustRead(redis, checkout)).rollout;
 
 async function adopted(limiter: Partial<PolicyInput['limiter']>, mode: PolicyInput['mode']) {
@@ -103,12 +98,7 @@ test('the way back that a step tells brings back the names, the drops and the ki
     /^flyball (rollout checkout .+) goes back;/m.exec((await run(`${args} --yes`)).stderr)![1]!;
   const all = await told('rollout checkout --percent 100');
   expect(all).toBe("rollout checkout --percent 10 --subject user:42 'it’s $(me)'");
-  await cli(
-    ['rollout', 'checkout', '--percent', '10', '--subject', 'user:42', 'it’s $(me)', '-y'],
-    {
-      env,
-    },
-  );
+  await run(['rollout', 'checkout', '--percent', '10', '--subject', 'user:42', 'it’s $(me)', '-y']);
   const { over: _, ...same } = JSON.parse(await rolloutNow());
   expect(same).toEqual(JSON.parse(before));
   const other = await told('rollout checkout --subject user:7 --by request');

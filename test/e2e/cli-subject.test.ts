@@ -5,22 +5,20 @@ import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { shellWord } from '../../src/cli/undo.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { parseOverride } from '../../src/redis/subject-override.js';
-import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
-import { redisBench } from '../support/redis-bench.js';
+import { lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 const HOUR = 3_600_000;
 let redis: Redis;
-let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench(async (bench) => {
-  ({ redis, env } = bench);
+  ({ redis, run } = bench);
   await seedLimiter(redis, checkout, { subjectRate: 2, subjectCapacity: 5 });
 });
 
-const run = (args: string | string[], options: { typed?: string } = {}) =>
-  cli(typeof args === 'string' ? args.split(' ') : args, { env, ...options });
 const stored = async (field: string) => {
   const text = await redis.hget(keys.overrides, field);
   return text === null ? null : parseOverride(field, text);
@@ -29,9 +27,7 @@ const stored = async (field: string) => {
 test('numbers of its own: shown, asked, written once with subject, before, after, reason and end', async () => {
   const said = await run(
     'subject checkout user:42 --capacity 500 --rate 20 --for 2h --reason batch',
-    {
-      typed: 'y\n',
-    },
+    'y\n',
   );
   expect(said.code).toBe(0);
   expect(said.stderr).toContain('checkout, user:42 at revision 1');
@@ -143,7 +139,7 @@ test('--dry-run and no write nothing; without a terminal it needs --yes', async 
   expect(dry.stdout).toMatch(/said of it +nothing +→ +blocked/);
   const json = JSON.parse((await run('subject checkout user:1 --block --dry-run --json')).stdout);
   expect(json).toMatchObject({ status: 'dry_run', revision: 1, is: { kind: 'block' } });
-  expect((await run('subject checkout user:1 --block', { typed: 'n\n' })).code).toBe(1);
+  expect((await run('subject checkout user:1 --block', 'n\n')).code).toBe(1);
   const mute = await run('subject checkout user:1 --block');
   expect(mute).toMatchObject({
     code: 64,

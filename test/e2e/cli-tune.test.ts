@@ -7,24 +7,18 @@ import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { type PolicyInput, policySchema } from '../../src/policy/schema.js';
 import { type HistoryRow, historyText } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cli, mustRead } from '../support/cli-run.js';
+import { mustRead } from '../support/cli-run.js';
 import { madeUp } from '../support/history.js';
-import { redisBench } from '../support/redis-bench.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
 let redis: Redis;
-let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench((bench) => {
-  ({ redis, env } = bench);
+  ({ redis, run } = bench);
 });
-
-const run = (args: string, typed?: string) =>
-  cli(args.split(' '), {
-    env,
-    ...(typed === undefined ? {} : { typed }),
-  });
 
 async function adopted(more: Partial<PolicyInput> = {}): Promise<void> {
   const policy = policySchema.parse({

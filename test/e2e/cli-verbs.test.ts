@@ -9,20 +9,18 @@ import { effective } from '../../src/redis/effective.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { lease, take } from '../../src/redis/scripts.js';
 import { cli, lawWrite, mustRead, seedLimiter } from '../support/cli-run.js';
-import { redisBench } from '../support/redis-bench.js';
+import { type RedisBench, redisBench } from '../support/redis-bench.js';
 
 const checkout = { name: 'checkout' };
 const HOUR = 3_600_000;
 let redis: Redis;
 let env: NodeJS.ProcessEnv;
+let run: RedisBench['run'];
 
 redisBench(async (bench) => {
-  ({ redis, env } = bench);
+  ({ redis, env, run } = bench);
   await seedLimiter(redis, checkout);
 });
-
-const run = (args: string, options: { typed?: string } = {}) =>
-  cli(args.split(' '), { env, ...options });
 
 async function owner() {
   const reply = await lease(redis, {
@@ -174,15 +172,15 @@ describe('every verb', () => {
   );
 
   test('at a terminal it shows the change, asks, and does what is answered', async () => {
-    const no = await run('pin checkout --rate 80', { typed: 'n\n' });
+    const no = await run('pin checkout --rate 80', 'n\n');
     expect(no.code).toBe(1);
     expect(no.stderr).toMatch(/rate +100\/s +→ {2}80\/s/);
     expect(no.stderr).toMatch(/Nothing was changed/);
     expect(await mustRead(redis, checkout)).toMatchObject({ rate: 100, revision: 1 });
-    const yes = await run('pin checkout --rate 80', { typed: 'y\n' });
+    const yes = await run('pin checkout --rate 80', 'y\n');
     expect(yes.code).toBe(0);
     expect(await mustRead(redis, checkout)).toMatchObject({ rate: 80, revision: 2 });
-    const never = await run('release checkout --no-input', { typed: 'y\n' });
+    const never = await run('release checkout --no-input', 'y\n');
     expect(never.code).toBe(64);
   });
 
