@@ -8,11 +8,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { checkColumn } from '../../src/cli/backtest-columns.js';
 import { readCsv } from '../../src/cli/backtest-csv.js';
 import { readPrometheus } from '../../src/cli/backtest-prometheus.js';
-import { policySchema } from '../../src/policy/schema.js';
 import { type HistoryRow, writeHistoryRow } from '../../src/redis/history-rows.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { backtestPolicy, PLAIN } from '../support/backtest-policy.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
-import { type DaemonSetup, daemonSetup, policyText } from '../support/daemon.js';
+import { type DaemonSetup, daemonSetup } from '../support/daemon.js';
 import { freePort, startRedis, type TestRedis } from '../support/redis-server.js';
 
 const address = { name: 'checkout' };
@@ -28,29 +28,13 @@ beforeAll(async () => {
   server = await startRedis();
   redis = server.client();
   setup = daemonSetup(server.url);
-  policy = join(setup.policies, 'checkout.ts');
-  setup.write(
-    'checkout.ts',
-    policyText(`
-  signals: {
-    p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
-    declined: { source: 'telemetry', stat: 'errors', code: 'DECLINED' },
-  },
-  objective: { p95: { below: '200ms' } },
-  control: { law: 'adaptive' },
-  breaker: { on: 'declined', above: 20, openFor: '3s' },`),
-  );
+  policy = backtestPolicy(setup);
 });
 afterAll(async () => {
   await setup.close();
   await server.stop();
 });
 beforeEach(() => redis.flushall());
-
-const plain = policySchema.parse({
-  limiter: { name: 'checkout', rate: 100, capacity: 50 },
-  signals: { p95: { source: 'telemetry', stat: 'latency', of: 0.95 } },
-});
 
 const run = (...args: string[]) => cli(['backtest', ...args, '--redis', server.url]);
 const json = async (...args: string[]) => {
@@ -262,7 +246,7 @@ describe('Prometheus', () => {
     const told = async (queries: Record<string, string> = {}, at = url) => {
       const login = at.replace('//', '//kim:secret@');
       const range = { url: login, limiter: 'checkout', fromMs: 0, toMs: 120_000, queries };
-      const error = await readPrometheus(plain, range).then(
+      const error = await readPrometheus(PLAIN, range).then(
         (found) => expect.unreachable(`found ${found.length}`),
         (why: Error) => why,
       );
@@ -295,8 +279,8 @@ describe('Prometheus', () => {
       return `${code} ${stderr}`;
     };
     expect(await wrong('--prometheus', url)).toContain('FLYBALL_E_BACKTEST_EMPTY');
-    expect(() => checkColumn(plain, 'okPerSeconds')).toThrow('did you mean okPerSecond?');
-    expect(() => checkColumn(plain, 'p95')).not.toThrow();
+    expect(() => checkColumn(PLAIN, 'okPerSeconds')).toThrow('did you mean okPerSecond?');
+    expect(() => checkColumn(PLAIN, 'p95')).not.toThrow();
     expect(await wrong('--prometheus', url, '--csv', 'x.csv')).toMatch(/^64 .*two pasts/s);
     expect(await wrong('--query', 'okPerSecond=x')).toMatch(/^64 .*--prometheus <url>/s);
     expect(await wrong('--query', 'okPerSecond')).toMatch(/^64 .*name=promql/s);
@@ -334,10 +318,10 @@ describe('a file', () => {
     ['atMs,okPerSecond,p59Ms\n1000,1,1\n', 'did you mean p50Ms?'],
     ['', 'has no column atMs'],
   ])('a fault is told with its line: %j', (text, says) => {
-    expect(() => readCsv(csv(text), plain)).toThrow(says);
+    expect(() => readCsv(csv(text), PLAIN)).toThrow(says);
   });
 
   test('a file that is not there', () => {
-    expect(() => readCsv(join(setup.dir, 'gone.csv'), plain)).toThrow('cannot be read (ENOENT)');
+    expect(() => readCsv(join(setup.dir, 'gone.csv'), PLAIN)).toThrow('cannot be read (ENOENT)');
   });
 });

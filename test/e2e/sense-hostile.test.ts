@@ -1,5 +1,3 @@
-import { Writable } from 'node:stream';
-import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.js';
 import { prometheus, scrape } from '../../src/policy/author.js';
@@ -9,6 +7,7 @@ import type { Missing } from '../../src/sense/readings.js';
 import type { Seen } from '../../src/sense/source.js';
 import { createSource, type SourcedSignal, sourceKey } from '../../src/sense/sources.js';
 import { type HostileServer, type Hostility, startHostile } from '../support/hostile-server.js';
+import { keptLog } from '../support/kept-log.js';
 
 /** Where the deadline is what is tested. */
 const SHORT_MS = 400;
@@ -16,15 +15,8 @@ const TOKEN = 'tok-3n-hunter2';
 
 let server: HostileServer;
 let elsewhere: HostileServer;
-let logged = '';
-const log = pino(
-  new Writable({
-    write(chunk, _encoding, done) {
-      logged += chunk;
-      done();
-    },
-  }),
-);
+const logged = keptLog();
+const { log } = logged;
 const ending: (() => unknown)[] = [];
 
 beforeAll(async () => {
@@ -132,8 +124,8 @@ describe.each(['prometheus', 'scrape'] as const)('%s', (kind) => {
     const asked = server.seen.length;
     await look();
     expect(server.seen.length).toBe(asked);
-    expect(logged).toContain('does not answer (500');
-    expect(logged).not.toMatch(/hunter2/);
+    expect(logged.text).toContain('does not answer (500');
+    expect(logged.text).not.toMatch(/hunter2/);
   });
 
   test('a look that hangs ends on close', async () => {
@@ -216,7 +208,7 @@ test('a % in the address of the environment stands for itself, and is no fault o
     signals: { s: scrape.gauge({ env: 'PAGE' }, 'x') },
   });
   const env = { PAGE: server.url.replace('//', '//reader:100%@') };
-  const signal = signals.s as SourcedSignal;
+  const signal = { ...signals.s, deadlineMs: 30_000 } as SourcedSignal;
   expect(sourceKey(signal, env)).toEqual(expect.any(String));
   const made = createSource(signal, { env, clock: systemClock, log });
   ending.push(() => made.close());

@@ -1,7 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
-import { Writable } from 'node:stream';
 import pg from 'pg';
-import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.js';
 import { type RunningPostgres, startPostgres } from '../../src/demo/postgres.js';
@@ -12,21 +10,15 @@ import { createSampler } from '../../src/sense/sampler.js';
 import type { Seen } from '../../src/sense/source.js';
 import { createSourcePool } from '../../src/sense/source-pool.js';
 import { createSource, type SourcedSignal } from '../../src/sense/sources.js';
+import { keptLog } from '../support/kept-log.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 
 let server: RunningPostgres;
 let redis: TestRedis;
 let proxy: TcpProxy;
-let logged = '';
-const log = pino(
-  new Writable({
-    write(chunk, _encoding, done) {
-      logged += chunk;
-      done();
-    },
-  }),
-);
+const logged = keptLog();
+const { log } = logged;
 const ending: (() => unknown)[] = [];
 
 beforeAll(async () => {
@@ -175,8 +167,8 @@ test('C58: a database that hangs, refuses or cuts is missing within the deadline
   expect([...reasons]).toContain('unreachable');
   proxy.mode = 'pass';
   await answers(from);
-  expect(logged).toContain('PostgreSQL does not answer');
-  expect(logged).toContain('PostgreSQL answers again');
+  expect(logged.text).toContain('PostgreSQL does not answer');
+  expect(logged.text).toContain('PostgreSQL answers again');
 });
 
 test('a look under way is shared, and closing does not wait for a database that hangs', async () => {
@@ -195,7 +187,7 @@ test('a wrong password is an error whose words hold no secret', async () => {
   const look = await from.look();
   expect(look).toMatchObject({ kind: 'missing', reason: 'error' });
   expect(JSON.stringify(look)).not.toContain('hunter2');
-  expect(logged).not.toContain('hunter2');
+  expect(logged.text).not.toContain('hunter2');
 });
 
 test('a pooler that refuses our deadline on the server is named', async () => {

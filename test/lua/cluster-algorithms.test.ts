@@ -1,24 +1,19 @@
 /** C31: on a cluster each algorithm, its refunds, shares and places stay on their limiter's slot, for any subject. */
-import { Cluster } from 'ioredis';
+import type { Cluster } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ALGORITHMS, type AlgorithmTerms } from '../../src/redis/algorithms.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { refund } from '../../src/redis/refund.js';
 import { inFlight, slots, take } from '../../src/redis/scripts.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { startLoneNode } from '../support/redis-cluster.js';
+import type { TestRedis } from '../support/redis-server.js';
 import { seedParams } from '../support/seed-params.js';
 import { FALLBACK } from './fixture.js';
 
 let server: TestRedis;
 let cluster: Cluster;
 beforeAll(async () => {
-  server = await startRedis(['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']);
-  const node = server.client();
-  await node.cluster('ADDSLOTSRANGE', 0, 16383);
-  while (!(await node.cluster('INFO')).toString().includes('cluster_state:ok')) {
-    await new Promise((ok) => setTimeout(ok, 20));
-  }
-  cluster = new Cluster([{ host: '127.0.0.1', port: server.port }]);
+  ({ server, cluster } = await startLoneNode());
 });
 afterAll(async () => {
   cluster.disconnect();

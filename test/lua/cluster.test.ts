@@ -1,25 +1,20 @@
 /** C31: on a cluster every script stays on its limiter's slot, declares all it touches, and heals by itself. */
-import { Cluster } from 'ioredis';
+import type { Cluster } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { heartbeat, inFlight, lease, note, take, takePipelined } from '../../src/redis/scripts.js';
 import { countOutcome } from '../../src/redis/subject-outcome.js';
 import { overrideSubject } from '../../src/redis/subject-override.js';
 import { together } from '../../src/redis/together.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { startLoneNode } from '../support/redis-cluster.js';
+import type { TestRedis } from '../support/redis-server.js';
 import { changeParams, seedParams, storedParams, testEntry } from '../support/seed-params.js';
 import { FALLBACK } from './fixture.js';
 
 let server: TestRedis;
 let cluster: Cluster;
 beforeAll(async () => {
-  server = await startRedis(['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']);
-  const node = server.client();
-  await node.cluster('ADDSLOTSRANGE', 0, 16383);
-  while (!(await node.cluster('INFO')).toString().includes('cluster_state:ok')) {
-    await new Promise((ok) => setTimeout(ok, 20));
-  }
-  cluster = new Cluster([{ host: '127.0.0.1', port: server.port }]);
+  ({ server, cluster } = await startLoneNode());
 });
 afterAll(async () => {
   cluster.disconnect();

@@ -1,36 +1,22 @@
 /** A batch of takes equals the same takes one by one, whatever subjects, costs, priorities and states stand in it. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { TakeRequest } from '../../src/redis/calls.js';
+import { anyNumbers, anyTake } from '../lua/any-take.js';
 import { S, T0, useRedis } from '../lua/fixture.js';
 import { changeParams, seedParams } from '../support/seed-params.js';
 
 const fixture = useRedis();
-
-const request: fc.Arbitrary<TakeRequest> = fc.record({
-  subject: fc.constantFrom(null, 'a', 'b', 'c{}', 'É'),
-  cost: fc.constantFrom(0, 1, 1, 1, 2, 0.5, 0.000001, 30, Number.NaN, -1),
-  priority: fc.constantFrom('default' as const, 'critical' as const, 'sheddable' as const),
-});
-const numbers = fc.record({
-  rate: fc.constantFrom(1, 10, 33.3),
-  capacity: fc.constantFrom(1, 10, 50),
-  subjectRate: fc.constantFrom(-1, 0.5, 7),
-  subjectCapacity: fc.constantFrom(2, 20),
-  reserveDefault: fc.constantFrom(0, 0.3),
-  reserveSheddable: fc.constantFrom(0, 0.7),
-});
 
 test.each(['managed', 'missing', 'tripped', 'off', 'shadow'] as const)(
   'batch ≡ one by one: %s',
   async (kind) => {
     await fc.assert(
       fc.asyncProperty(
-        numbers,
+        anyNumbers,
         fc.array(
           fc.tuple(
             fc.integer({ min: 0, max: 3_000_000 }),
-            fc.array(request, { minLength: 1, maxLength: 30 }),
+            fc.array(anyTake, { minLength: 1, maxLength: 30 }),
           ),
           {
             minLength: 1,

@@ -1,27 +1,18 @@
 /** What is known of single subjects in Redis against a model: overrides by a person, their ends, tiers by outcomes; I5. */
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { TakeAnswer, TakeRequest } from '../../src/redis/calls.js';
-import { type LimiterKeys, limiterKeys } from '../../src/redis/keys.js';
+import type { LimiterKeys } from '../../src/redis/keys.js';
 import { take } from '../../src/redis/scripts.js';
 import { countOutcome } from '../../src/redis/subject-outcome.js';
 import { overrideSubject, type SubjectRule } from '../../src/redis/subject-override.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { T0, useRedis } from '../lua/fixture.js';
 import { seedParams, storedParams, testEntry } from '../support/seed-params.js';
 
-const T0 = 1_700_000_000_000_000;
 const FALLBACK = { rate: 1, capacity: 1, inFlightMax: 0, subjectRate: -1, subjectCapacity: 0 };
 const KEEP_MS = 60_000;
 
-let server: TestRedis;
-let redis: Redis;
-let limiters = 0;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
+const fixture = useRedis();
 
 interface Numbers {
   rate: number | null;
@@ -192,11 +183,10 @@ interface Run {
 }
 
 async function begin(policy: SubjectModel['policy'], steps: readonly Step[]): Promise<Run> {
-  limiters += 1;
-  const keys = limiterKeys({ name: `s${limiters}` });
+  const { keys } = fixture.limiter();
   const terms = termsOf(steps);
   await seedParams(
-    redis,
+    fixture.redis,
     keys,
     {
       ...{ rate: 1e6, capacity: 1e6, maxRate: 1e6, maxCapacity: 1e6, mode: 'recommend' },
@@ -210,7 +200,7 @@ async function begin(policy: SubjectModel['policy'], steps: readonly Step[]): Pr
 
 async function remember({ keys, nowUs, expiry, model }: Run): Promise<void> {
   const bucket = keys.subjectBucket('a');
-  const ms = await redis.pttl(bucket);
+  const ms = await fixture.redis.pttl(bucket);
   // A millisecond of the server's own clock may have passed since the write.
   if (ms >= 0) expiry.set(bucket, nowUs + (ms + 5) * 1000);
   else expiry.delete(bucket);
@@ -222,12 +212,18 @@ async function act(run: Run, each: Op): Promise<TakeAnswer | null> {
   const { keys, model, nowUs } = run;
   if (each.op === 'wait') {
     run.nowUs += each.us;
-    for (const [key, atUs] of run.expiry) if (atUs <= run.nowUs) await redis.del(key);
+    for (const [key, atUs] of run.expiry) if (atUs <= run.nowUs) await fixture.redis.del(key);
     return null;
   }
   if (each.op === 'outcome') {
     ids += 1;
-    await countOutcome(redis, { keys, subject: 'a', name: each.name, id: `i${ids}`, nowUs });
+    await countOutcome(fixture.redis, {
+      keys,
+      subject: 'a',
+      name: each.name,
+      id: `i${ids}`,
+      nowUs,
+    });
     if (model.steps.length > 0) {
       model.settle(nowUs);
       const most = model.steps.at(-1)!.times;
@@ -236,24 +232,24 @@ async function act(run: Run, each: Op): Promise<TakeAnswer | null> {
       model.settle(nowUs);
     }
   } else if (each.op === 'say') {
-    const params = (await storedParams(redis, keys))!;
+    const params = (await storedParams(fixture.redis, keys))!;
     const { epoch, revision } = params;
     const untilMs = each.forMs === null ? -1 : Math.ceil(nowUs / 1000) + each.forMs;
     const { kind } = each;
     const own = kind === 'limit' ? each.numbers : { rate: null, capacity: null };
     const rule = kind === 'clear' ? null : { kind, untilMs, ...own };
-    const reply = await overrideSubject(redis, {
+    const reply = await overrideSubject(fixture.redis, {
       ...{ keys, subject: 'a', nowUs, expected: { epoch, revision } },
       override: rule && { ...rule, subject: 'a', by: 'test', why: '', revision: revision + 1 },
-      entry: await testEntry(redis, keys, epoch, revision + 1, 'said by a test'),
+      entry: await testEntry(fixture.redis, keys, epoch, revision + 1, 'said by a test'),
     });
     expect(reply).toMatchObject({ status: 'ok' });
     model.settle(nowUs);
     model.override = rule;
     model.settle(nowUs);
   } else {
-    const rules = (await storedParams(redis, keys))!.subjectRules === 1;
-    const reply = await take(redis, {
+    const rules = (await storedParams(fixture.redis, keys))!.subjectRules === 1;
+    const reply = await take(fixture.redis, {
       ...{ keys, chargeByUs: 'any', fallback: FALLBACK, shadow: false, rules, nowUs },
       takes: [{ subject: 'a', cost: each.cost, priority: 'default' }],
     });
@@ -336,10 +332,9 @@ describe('where nothing is known of the subjects', () => {
         const answers: unknown[][] = [[], []];
         const marks: unknown[] = [];
         for (const rules of [false, true]) {
-          limiters += 1;
-          const keys = limiterKeys({ name: `s${limiters}` });
+          const { keys } = fixture.limiter();
           await seedParams(
-            redis,
+            fixture.redis,
             keys,
             {
               ...{ rate: 20, capacity: 20, subjectRate, subjectCapacity, reserveSheddable: 0.2 },
@@ -351,10 +346,12 @@ describe('where nothing is known of the subjects', () => {
           for (const [us, takes] of list) {
             nowUs += us;
             const call = { keys, takes, fallback: FALLBACK, shadow: false, rules, nowUs };
-            const reply = await take(redis, { ...call, chargeByUs: 'any' });
+            const reply = await take(fixture.redis, { ...call, chargeByUs: 'any' });
             answers[rules ? 1 : 0]!.push(reply.answers);
           }
-          marks.push(await redis.mget(keys.bucket, ...['a', 'b', 'c'].map(keys.subjectBucket)));
+          marks.push(
+            await fixture.redis.mget(keys.bucket, ...['a', 'b', 'c'].map(keys.subjectBucket)),
+          );
         }
         expect(answers[1]).toEqual(answers[0]);
         expect(marks[1]).toEqual(marks[0]);

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { TakeRequest } from '../../src/redis/calls.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { together } from '../../src/redis/together.js';
+import { anyNumbers, anyTake } from '../lua/any-take.js';
 import { ClockModel, type ModelAnswer, type ModelParams } from '../lua/clock-model.js';
 import { S, T0, useRedis } from '../lua/fixture.js';
 import { changeParams, SEED, seedParams } from '../support/seed-params.js';
@@ -11,30 +12,16 @@ import { changeParams, SEED, seedParams } from '../support/seed-params.js';
 const fixture = useRedis();
 let groups = 0;
 
-const request: fc.Arbitrary<TakeRequest> = fc.record({
-  subject: fc.constantFrom(null, 'a', 'b', 'c{}', 'É'),
-  cost: fc.constantFrom(0, 1, 1, 1, 2, 0.5, 0.000001, 30, Number.NaN, -1),
-  priority: fc.constantFrom('default' as const, 'critical' as const, 'sheddable' as const),
-});
-const numbers = fc.record({
-  rate: fc.constantFrom(1, 10, 33.3),
-  capacity: fc.constantFrom(1, 10, 50),
-  subjectRate: fc.constantFrom(-1, 0.5, 7),
-  subjectCapacity: fc.constantFrom(2, 20),
-  reserveDefault: fc.constantFrom(0, 0.3),
-  reserveSheddable: fc.constantFrom(0, 0.7),
-});
-
 test.each(['managed', 'missing', 'tripped', 'off', 'shadow', 'back'] as const)(
   'a set of one ≡ a take: %s',
   async (kind) => {
     await fc.assert(
       fc.asyncProperty(
-        numbers,
+        anyNumbers,
         fc.array(
           fc.tuple(
             fc.integer({ min: kind === 'back' ? -3_000_000 : 0, max: 3_000_000 }),
-            fc.array(request, { minLength: 1, maxLength: 12 }),
+            fc.array(anyTake, { minLength: 1, maxLength: 12 }),
           ),
           { minLength: 1, maxLength: 4 },
         ),

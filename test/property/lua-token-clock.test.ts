@@ -1,9 +1,8 @@
 /** The token clock in Redis against the model, under any changes of numbers, trips, holds, glides and clock steps. */
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { TakeAnswer, TakeReason, TakeReply } from '../../src/redis/calls.js';
-import { type LimiterKeys, limiterKeys } from '../../src/redis/keys.js';
+import type { LimiterKeys } from '../../src/redis/keys.js';
 import { heartbeat, lease, take } from '../../src/redis/scripts.js';
 import {
   ClockModel,
@@ -11,21 +10,13 @@ import {
   type ModelChange,
   type ModelParams,
 } from '../lua/clock-model.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { T0, useRedis } from '../lua/fixture.js';
 import { changeParams, SEED, seedParams, storedParams } from '../support/seed-params.js';
 
-const T0 = 1_700_000_000_000_000;
 const FALLBACK = { rate: 1, capacity: 1, inFlightMax: 0, subjectRate: -1, subjectCapacity: 0 };
 const LEASE_MS = 3_000;
 
-let server: TestRedis;
-let redis: Redis;
-let limiters = 0;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-});
-afterAll(() => server.stop());
+const fixture = useRedis();
 
 type Op =
   | { op: 'change'; change: ModelChange; cause: 'person' | 'law' }
@@ -150,8 +141,7 @@ interface Run {
 }
 
 async function begin(from: Start, expires: boolean): Promise<Run> {
-  limiters += 1;
-  const keys = limiterKeys({ name: `p${limiters}` });
+  const { keys } = fixture.limiter();
   const params: ModelParams = {
     state: 'closed',
     openUntil: 0,
@@ -164,8 +154,8 @@ async function begin(from: Start, expires: boolean): Promise<Run> {
     subjectCapacity: from.subjectRate < 0 ? 0 : from.subjectCapacity,
   };
   const { validUntil: _own, ...change } = params;
-  await seedParams(redis, keys, { ...SEED, ...change, maxRate: 1_000 }, { nowUs: T0 });
-  const granted = await lease(redis, {
+  await seedParams(fixture.redis, keys, { ...SEED, ...change, maxRate: 1_000 }, { nowUs: T0 });
+  const granted = await lease(fixture.redis, {
     keys,
     op: 'acquire',
     owner: 'test',
@@ -198,10 +188,11 @@ async function act(
     }
     case 'wait':
       run.nowUs += op.us;
-      for (const [key, atUs] of run.expiry ?? []) if (atUs <= run.nowUs) await redis.del(key);
+      for (const [key, atUs] of run.expiry ?? [])
+        if (atUs <= run.nowUs) await fixture.redis.del(key);
       return;
     case 'beat': {
-      const reply = await heartbeat(redis, { ...run, leaseMs: LEASE_MS });
+      const reply = await heartbeat(fixture.redis, { ...run, leaseMs: LEASE_MS });
       expect(reply.status === 'ok').toBe(model.beat(LEASE_MS, nowUs));
       return;
     }
@@ -212,13 +203,13 @@ async function act(
       if (op.op === 'change') change = op.change;
       else if (op.op === 'release') change = { pinnedUntil: 0, frozenUntil: 0 };
       else change = { [op.field]: op.forMs === null ? -1 : nowMs + op.forMs, rate: op.rate };
-      const reply = await changeParams(redis, keys, change, { nowUs });
+      const reply = await changeParams(fixture.redis, keys, change, { nowUs });
       expect(reply).toMatchObject({ status: 'ok' });
       model.change(change, nowUs);
       return;
     }
     case 'take': {
-      const reply = await take(redis, {
+      const reply = await take(fixture.redis, {
         keys,
         takes: [{ subject: op.subject, cost: op.cost, priority: 'default' }],
         chargeByUs: 'any',
@@ -233,7 +224,7 @@ async function act(
           ...(op.subject === null ? [] : [keys.subjectBucket(op.subject)]),
         ]) {
           // A millisecond of the server's own clock may have passed since the write.
-          run.expiry.set(key, nowUs + ((await redis.pttl(key)) + 5) * 1000);
+          run.expiry.set(key, nowUs + ((await fixture.redis.pttl(key)) + 5) * 1000);
         }
       }
       return { reply, answer: reply.answers[0]!, expected };
@@ -249,7 +240,7 @@ function tolerance(model: ClockModel, nowUs: number): number {
 
 async function compareState(run: Run) {
   const { keys, model, nowUs } = run;
-  const stored = (await storedParams(redis, keys))!;
+  const stored = (await storedParams(fixture.redis, keys))!;
   const near = (actual: number, wanted: number) =>
     expect(Math.abs(actual - wanted)).toBeLessThanOrEqual(1e-6 + Math.abs(wanted) * 1e-9);
   expect(stored.state).toBe(model.params.state);

@@ -1,10 +1,9 @@
 /** `flyball backtest --prometheus` against a real Prometheus with a week of history. */
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readPrometheus } from '../../src/cli/backtest-prometheus.js';
-import { policySchema } from '../../src/policy/schema.js';
+import { backtestPolicy, PLAIN } from '../support/backtest-policy.js';
 import { cli } from '../support/cli-run.js';
-import { type DaemonSetup, daemonSetup, policyText } from '../support/daemon.js';
+import { type DaemonSetup, daemonSetup } from '../support/daemon.js';
 import { type PastSeries, writePast } from '../support/prometheus-history.js';
 import { startPrometheus, type TestPrometheus } from '../support/prometheus-server.js';
 import { freePort } from '../support/redis-server.js';
@@ -16,10 +15,6 @@ const MINUTE = 60_000;
 const NOW = Math.floor(Date.now() / MINUTE) * MINUTE;
 const EARLIER = NOW - 7 * 86_400_000 + 120 * MINUTE;
 const RECENT = 30;
-const PLAIN = policySchema.parse({
-  limiter: { name: 'checkout', rate: 100, capacity: 50 },
-  signals: { p95: { source: 'telemetry', stat: 'latency', of: 0.95 } },
-});
 const WEB_USERS = {
   // "pa ss:1"
   kim: '$2b$04$abcdefghijklmnopqrstuuW53yqze0ywFbdq8X.Q.9Jl.EwWytLtS',
@@ -32,18 +27,7 @@ let policy: string;
 
 beforeAll(async () => {
   setup = daemonSetup('redis://127.0.0.1:1');
-  policy = join(setup.policies, 'checkout.ts');
-  setup.write(
-    'checkout.ts',
-    policyText(`
-  signals: {
-    p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
-    declined: { source: 'telemetry', stat: 'errors', code: 'DECLINED' },
-  },
-  objective: { p95: { below: '200ms' } },
-  control: { law: 'adaptive' },
-  breaker: { on: 'declined', above: 20, openFor: '3s' },`),
-  );
+  policy = backtestPolicy(setup);
   const series = past();
   const prepare = (folder: string) => writePast(folder, series);
   [open, locked] = await Promise.all([
