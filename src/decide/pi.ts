@@ -10,6 +10,8 @@ type PiControl = Extract<Policy['control'], { law: 'pi' }>;
 
 /** No error counts for more than this (log), and no step goes further than these. */
 const ERROR_MOST = 1;
+/** `ki` times the age of what is seen is at most this: an integral that runs ahead of its data swings from bound to bound. */
+const AHEAD_MOST = 0.5;
 const CUT_MOST = 0.5;
 const RAISE_MOST = 0.3;
 
@@ -17,6 +19,7 @@ const RAISE_MOST = 0.3;
  * With e = −z, the log of setpoint ÷ estimate, positive where there is room:
  *
  *   Δ ln u = kp · (e − e₁) + ki · e · seconds        u: the rate, and the cap beside it
+ *   ki       at most 0.5 ÷ seconds that a sample is old at its end
  *
  * The velocity form (Åström and Hägglund, "PID Controllers", 1995, §3.5): what is in force is the integral, so that
  * nothing winds up at a bound, under a hold or while the breaker is open, and taking over moves nothing. A raise
@@ -31,7 +34,9 @@ export const piLaw: Law = (policy, before, sample) => {
   const last = numberIn(before, 'error', error);
   const gapMs = numberIn(before, 'gapMs', 0) + Math.max(0, sample.dtMs);
   const known = gapMs <= 3 * Math.max(sample.traffic.intervalMs, sample.dtMs);
-  const wanted = control.kp * (known ? error - last : 0) + control.ki * error * seen.seconds;
+  const oldS = (Math.max(0, sample.traffic.ageMs) + Math.max(0, sample.traffic.intervalMs)) / 1000;
+  const ki = Math.min(control.ki, AHEAD_MOST / Math.max(oldS, 1e-3));
+  const wanted = control.kp * (known ? error - last : 0) + ki * error * seen.seconds;
   const change = seen.fresh ? clamp(wanted, -CUT_MOST, RAISE_MOST) : 0;
   const raising = change > 0;
   const factor = Math.exp(change);
@@ -46,7 +51,9 @@ export const piLaw: Law = (policy, before, sample) => {
     next.inFlightMax = within(from.inFlightMax * factor, start.inFlightMax, inFlight);
   }
   const { rate, inFlightMax: cap } = seen.fresh ? next : start;
-  const inFlightMax = start.inFlightMax === 0 ? 0 : Math.max(1, Math.round(cap));
+  // A whole place away: half of one would come and go with the noise.
+  const whole = Math.abs(cap - start.inFlightMax) < 1 ? start.inFlightMax : Math.round(cap);
+  const inFlightMax = start.inFlightMax === 0 ? 0 : Math.max(1, whole);
 
   let reason: Reason = 'steady';
   if (!seen.fresh) reason = 'no_evidence';
@@ -63,7 +70,15 @@ export const piLaw: Law = (policy, before, sample) => {
     inFlightMax,
     reason,
     ...seenOf(policy, seen.overload, seen.fresh ? trafficText(sample) : ''),
-    terms: { z: seen.z, error, last, change, rateBinds: +seen.rateBinds, capBinds: +seen.capBinds },
+    terms: {
+      z: seen.z,
+      error,
+      last,
+      ki,
+      change,
+      rateBinds: +seen.rateBinds,
+      capBinds: +seen.capBinds,
+    },
   };
 };
 

@@ -34,8 +34,8 @@ export function budgetSize(policy: Policy): number {
 }
 
 /**
- * A checkpoint as another daemon, perhaps of another version, left it → a state, or a fresh one when the
- * checkpoint is not of this law or holds anything that is not a finite number where one is due.
+ * A checkpoint as another daemon, perhaps of another version, left it → a state, or a fresh one when it holds anything
+ * that is not a finite number where one is due. Under another law than the policy's: `carriedOver` says what stays.
  */
 export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideState {
   const fresh = createDecideState(policy);
@@ -44,7 +44,7 @@ export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideSt
   // What proved good is no law's: it stays when the policy names another.
   const proof = isProof(memory.proof) ? memory.proof : null;
   if (proof) fresh.memory.proof = { ...proof };
-  if (checkpoint.law !== fresh.law || !isRecord(memory.law)) return fresh;
+  if (typeof checkpoint.law !== 'string' || !isRecord(memory.law)) return fresh;
   if (!isRecord(memory.breaker) || !isRecord(memory.guard)) return fresh;
   const { state, resume, stored = null, ...breakerNumbers } = memory.breaker;
   const known = state === 'closed' || state === 'open' || state === 'half-open';
@@ -56,7 +56,7 @@ export function reviveDecideState(policy: Policy, checkpoint: unknown): DecideSt
   const loop = loopIn(memory.loop);
   const reserve = isRecord(memory.reserve) && allFinite(memory.reserve) ? memory.reserve : null;
   return {
-    law: fresh.law,
+    law: checkpoint.law,
     memory: {
       breaker: { ...fresh.memory.breaker, ...memory.breaker } as BreakerMemory,
       law: { ...memory.law } as LawMemory,

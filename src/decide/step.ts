@@ -1,5 +1,6 @@
 /** The heart: policy, state and sample → proposal. The breaker's table first, then the law. Stage: decide. */
 import type { Policy } from '../policy/schema.js';
+import type { LimiterState } from '../redis/params.js';
 import { observeLoop } from '../tune/loop.js';
 import { addLoopTerms, DEFAULT_LOOP, fitLoop, tuningOf } from '../tune/loop-fit.js';
 import { adaptiveLaw } from './adaptive.js';
@@ -7,14 +8,14 @@ import { aimdLaw } from './aimd.js';
 import { boundsOf, capacityFor, clamp } from './bounds.js';
 import { transition } from './breaker.js';
 import { type Draft, passedDraft, stoppedDraft } from './breaker-draft.js';
-import { afterTrip, breakerVerdict, observe } from './breaker-events.js';
+import { afterTrip, breakerVerdict, observe, type Verdict } from './breaker-events.js';
+import { carriedOver, withoutPending } from './carried.js';
 import { fixedLaw } from './fixed.js';
 import type { Law, LawResult } from './law.js';
 import { piLaw } from './pi.js';
 import { sentence } from './reasons.js';
 import { afterShed, shedDraft, unprovenPart } from './shed.js';
 import { ramp } from './slow-start.js';
-import { createDecideState } from './state.js';
 import { stepLaw } from './step-law.js';
 import type { DecideState, Proposal, Sample } from './types.js';
 
@@ -38,7 +39,7 @@ export function step(
   sample: Sample,
 ): { state: DecideState; proposal: Proposal } {
   const { law } = policy.control;
-  const before = state.law === law ? state.memory : createDecideState(policy).memory;
+  const before = carriedOver(policy, state, sample);
   const memory = nextMemory(before, observe(policy, before.breaker, sample));
   // Only `adaptive` is tuned by what is seen of its loop.
   const loop =
@@ -74,17 +75,28 @@ function decide(policy: Policy, memory: Memory, sample: Sample): Draft {
   const tuning = loop === undefined ? DEFAULT_LOOP : tuningOf(fit, loop.rateOnly);
   const law = LAWS[policy.control.law](policy, memory.law, sample, tuning);
   if (loop !== undefined) addLoopTerms(law.terms, fit, tuning);
-  memory.law = law.memory;
-  if (event === 'shed') {
-    memory.breaker = afterShed(breaker, sample);
-    return shedDraft(policy, breaker, sample, verdict);
-  }
-  if (next === 'recovering') {
-    const shed = unprovenPart(policy, sample);
-    if (shed !== null) return shedDraft(policy, breaker, sample, shed);
-    return ramp(policy, breaker, sample, law);
-  }
-  return lawDraft(sample, law);
+  if (event === 'shed') memory.breaker = afterShed(breaker, sample);
+  const draft = drafted(policy, breaker, sample, law, { verdict, next });
+  // A slow start that the law has ended is the law's again.
+  const others = draft.cause === 'breaker' && draft.reason !== law.reason;
+  const keeps = !others && sample.inForce.held === 'none';
+  memory.law = keeps ? law.memory : withoutPending(law.memory);
+  return draft;
+}
+
+/** What becomes of the law's wish: it is followed, or the breaker sheds or comes back. */
+function drafted(
+  policy: Policy,
+  breaker: Memory['breaker'],
+  sample: Sample,
+  law: LawResult,
+  { verdict, next }: { verdict: Verdict; next: LimiterState },
+): Draft {
+  if (verdict.event === 'shed') return shedDraft(policy, breaker, sample, verdict);
+  if (next !== 'recovering') return lawDraft(sample, law);
+  const shed = unprovenPart(policy, sample);
+  if (shed !== null) return shedDraft(policy, breaker, sample, shed);
+  return ramp(policy, breaker, sample, law);
 }
 
 function lawDraft(sample: Sample, law: LawResult): Draft {

@@ -1,5 +1,4 @@
 /** The plain data that estimate, step and guard exchange; all JSON, so that a decision can be replayed. Stage: decide. */
-
 import type { LimiterState, Mode } from '../redis/params.js';
 import type { PersonBounds } from '../redis/windows.js';
 import type { MissingReason } from '../sense/readings.js';
@@ -161,13 +160,14 @@ export interface GuardMemory {
   /** From where `guards.driftPerHour` counts; absent: it was not asked for. */
   driftRate?: number;
   driftCap?: number;
+  /** The limits as the last decision left them, and whether in mode auto (1); absent: of an older version. */
+  leftRate?: number;
+  leftCap?: number;
+  leftAuto?: number;
 }
 
 /** For how long (ms) more was asked for than the limits allow, or clearly less. */
-export interface ReserveMemory {
-  pressedMs: number;
-  relaxedMs: number;
-}
+export type ReserveMemory = Record<'pressedMs' | 'relaxedMs', number>;
 
 /** The limits that were seen to give good answers, and the window in which those in force are judged. See the guard `autoRollback`. */
 export interface ProofMemory {
@@ -241,9 +241,9 @@ export interface DecideState {
 }
 
 export const LAW_VERSIONS: Record<string, number> = {
-  adaptive: 4,
-  step: 2,
+  adaptive: 5,
+  step: 3,
   fixed: 2,
-  aimd: 2,
-  pi: 3,
+  aimd: 3,
+  pi: 4,
 };

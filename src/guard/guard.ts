@@ -69,6 +69,9 @@ export function guard(
     sinceRaiseMs: change && raised ? 0 : before.sinceRaiseMs,
     budget: change ? Math.max(0, before.budget - 1) : before.budget,
     atFloorTicks: atFloorTicks(policy, before, sample, current),
+    leftRate: current.rate,
+    leftCap: current.inFlightMax,
+    leftAuto: +(sample.inForce.mode === 'auto'),
   };
   const decided: Decision = { ...current, capacity, change, verdicts };
   const decision = sayAtFloor(decided, memory.atFloorTicks);
