@@ -91,10 +91,11 @@ export function recommend(input: TuneInput): Recommendation | NoRecommendation {
   const sized = capacityFrom(usable.rows, facts, knee, shown.value);
   if (sized.missing !== null) missing.push(sized.missing);
   const wantedRate = sized.sized?.rate ?? shown.value;
+  const most = sized.sized?.byConnections ?? Number.POSITIVE_INFINITY;
   const rateWhy =
     wantedRate < shown.value ? `${shown.why} ${sized.sized?.sentence ?? ''}`.trim() : shown.why;
   const rate: Tuned = bounded(
-    { wanted: round(wantedRate), inForce: inForce.rate, band, why: rateWhy },
+    { wanted: Math.min(round(wantedRate), most), inForce: inForce.rate, band, why: rateWhy },
     wantedRate < shown.value ? 'connections' : shown.binds,
     bounds.rate,
     policy.bounds === undefined ? 'rate of the policy' : 'bounds.rate',

@@ -49,8 +49,8 @@ test('for any service: capacity ≥ rate, capacity ≤ connections ÷ hold time,
         const sized = sizeOf({ ...service, connections, holdMs });
         expect(Number.isInteger(sized.capacity)).toBe(true);
         expect(sized.capacity).toBeGreaterThanOrEqual(1);
-        if (sized.rate !== null)
-          expect(sized.capacity).toBeGreaterThanOrEqual(Math.floor(sized.rate));
+        // A second of the rate, rounded up.
+        if (sized.rate !== null) expect(sized.capacity).toBeGreaterThanOrEqual(sized.rate);
         if (sized.byConnections !== null) {
           expect(sized.capacity).toBeLessThanOrEqual(Math.max(1, sized.byConnections));
         }

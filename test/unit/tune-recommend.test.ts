@@ -1,4 +1,5 @@
 /** What a history recommends: formulas, what is left out, the anti-ratchet, bands, bounds, refusals. */
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { policySchema } from '../../src/policy/schema.js';
 import { seeded } from '../../src/sim/random.js';
@@ -121,6 +122,37 @@ test('connections bind the rate as well', () => {
   );
   expect(found.rate).toMatchObject({ value: 80, binds: 'connections' });
   expect(found.capacity).toMatchObject({ value: 80, binds: 'connections' });
+});
+
+test('whatever the service: capacity ≥ rate, and neither above connections ÷ hold time', () => {
+  const facts = fc.record({
+    mean: fc.constantFrom(40, 480, 2000),
+    slotsPerInstance: fc.integer({ min: 1, max: 20 }),
+    instances: fc.integer({ min: 1, max: 12 }),
+    connections: fc.option(fc.integer({ min: 1, max: 200 }), { nil: undefined }),
+    holdMs: fc.double({ min: 5, max: 100, noNaN: true }),
+    most: fc.option(fc.integer({ min: 20, max: 300 }), { nil: undefined }),
+  });
+  fc.assert(
+    fc.property(facts, ({ mean, most, ...service }) => {
+      const range = policy.bounds!;
+      const capacity = most === undefined ? range.capacity! : { min: 1, max: most };
+      const bounded = { ...policy, bounds: { ...range, rate: { min: 1, max: 5000 }, capacity } };
+      const found = ready({ days: 1.1, mean }, { policy: bounded, facts: service });
+      const said = JSON.stringify([found.rate, found.capacity]);
+      const allowed =
+        service.connections === undefined
+          ? Number.POSITIVE_INFINITY
+          : service.connections / (service.holdMs / 1000);
+      expect(found.rate.value, said).toBeLessThanOrEqual(Math.max(1, allowed));
+      const { value, binds } = found.capacity!;
+      expect(value, said).toBeLessThanOrEqual(Math.max(capacity.min, allowed));
+      if (binds !== 'bounds.capacity.max') {
+        expect(value, said).toBeGreaterThanOrEqual(found.rate.value);
+      } else expect(value, said).toBe(capacity.max);
+    }),
+    { numRuns: 25 },
+  );
 });
 
 test('the band holds the value, is wide when the history is short, and the same for the same seed', () => {
