@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import { REASONS } from '../../src/decide/reasons.js';
 import { collectMetrics } from '../../src/enforce/metrics.js';
 import { limiterSchema } from '../../src/policy/limiter-schema.js';
 import { policySchema } from '../../src/policy/schema.js';
@@ -43,6 +44,15 @@ describe('each is documented, and nothing else is', () => {
     const documented = found(doc('docs/metrics.md'), /\bflyball_[a-z_]+[a-z]\b/g);
     expect(sorted(documented)).toEqual(sorted(own));
   });
+});
+
+test('reason codes of decisions, in the table of docs/control.md, and nothing else', () => {
+  const table = read('docs/control.md').split('\n## Reason codes\n')[1]!.split('\n## ')[0]!;
+  const rows = [...table.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, cell]) => cell!.split(', '));
+  const codes = rows.map((code) => code.replaceAll('`', ''));
+  expect(codes.length).toBeGreaterThan(25);
+  expect(sorted(codes)).toEqual(sorted(Object.keys(REASONS)));
+  expect(codes).toHaveLength(new Set(codes).size);
 });
 
 test('every field of a policy and of its limiter stands in the guide that lists them', () => {

@@ -70,9 +70,16 @@ test('a policy that only recommends is simulated as if auto, and that is said', 
 test('--list says what the scenarios are, without a policy', async () => {
   const { code, stdout } = await cli(['simulate', '--list']);
   expect(code).toBe(0);
-  for (const { name, says } of SCENARIOS) expect(stdout).toContain(says.slice(0, 40) && name);
+  const [head, ...rows] = stdout.trimEnd().split('\n');
+  expect(head).toMatch(/^scenario +lasts +what happens/);
+  const cells = rows.map((row) => row.trimEnd().split(/ {2,}/));
+  expect(cells).toEqual(
+    SCENARIOS.map(({ name, says, durationS }) => [name, `${durationS} s`, says]),
+  );
   const json = JSON.parse((await cli(['simulate', '--list', '--json'])).stdout);
-  expect(json.scenarios).toHaveLength(SCENARIOS.length);
+  expect(json.scenarios).toEqual(
+    SCENARIOS.map(({ name, says, durationS }) => ({ name, says, durationS })),
+  );
 });
 
 describe('--fit', () => {
