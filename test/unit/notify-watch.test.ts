@@ -138,6 +138,11 @@ test('fallback and slow decisions: more than one of a hundred, of enough', () =>
   expect(told(run(many(60, of(10, 10, 10))))).toEqual([]);
   expect(told(run(many(60, of(1000, 10, 10))))).toEqual([]);
   expect(told(run(many(60, of(1000, 11, 0))))).toEqual(['fallback firing']);
+  // A pause of one process at a low rate is a large share, and no news; many at once are.
+  const quiet = of(20, 0, 0);
+  expect(told(run(many(30, of(20, 1, 0)).flatMap((tick) => [tick, quiet])))).toEqual([]);
+  expect(told(run([quiet, ...many(5, of(20, 1, 0))]))).toEqual(['fallback firing']);
+  expect(told(run([quiet, of(20, 20, 0)]))).toEqual(['fallback firing']);
   expect(told(run(many(60, of(1000, 0, 11))))).toEqual(['slow_decisions firing']);
 });
 

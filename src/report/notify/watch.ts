@@ -89,11 +89,14 @@ const AT_FLOOR_TICKS = 10;
 const SHARE = 0.01;
 /** Fewer decisions in a tick prove no share. */
 const LEAST_DECISIONS = 20;
+/** Fewer of them without Redis in a tick may be one pause of one process: that is told once it goes on. */
+const MANY_FALLBACKS = 10;
 /** A hold's end is announced so long before. */
 const ANNOUNCE_MS = 5 * 60_000;
 
 const AT_ONCE: Patience = { afterMs: 0, overMs: 0 };
 const STEADY: Patience = { afterMs: 0, overMs: 60_000 };
+const GOES_ON: Patience = { afterMs: 3_000, overMs: 60_000 };
 const LASTING: Patience = { afterMs: 30_000, overMs: 60_000 };
 const LONG: Patience = { afterMs: 60_000, overMs: 120_000 };
 
@@ -149,7 +152,9 @@ export function watch(
   look('denied', '', comparable ? farAboveUsual(usual, denied) : null, LONG);
   if (comparable) usual = learnUsual(usual, denied);
   look('subjects_overflow', '', traffic === null ? null : traffic.overflow > 0, STEADY);
-  look('fallback', '', enough ? traffic.fallback > SHARE * traffic.offered : null, STEADY);
+  const fallbacks = enough ? traffic.fallback : 0;
+  const without = enough ? fallbacks > SHARE * traffic.offered : null;
+  look('fallback', '', without, fallbacks < MANY_FALLBACKS ? GOES_ON : STEADY);
   look('slow_decisions', '', enough ? traffic.slow > SHARE * traffic.offered : null, LASTING);
 
   let { announcedMs } = before;
