@@ -215,11 +215,10 @@ test('C20: a million numbers read back from Lua’s text to the same bits, in Lu
   const written = `local x, texts, bits = tonumber(ARGV[1]), {}, {}
 for i = 1, 50000 do
   x = (x * 16807) % 2147483647
-  for _, n in ipairs({ 1.7e15 + x * 31 + i, x * 8192 + i / 7 }) do
-    local text = string.format('%.17g', n)
-    if tonumber(text) ~= n then return redis.error_reply(text) end
-    texts[#texts + 1], bits[#bits + 1] = text, struct.pack('>d', n)
-  end
+  local time, tokens = 1.7e15 + x * 31 + i, x * 8192 + i / 7
+  local a, b = string.format('%.17g', time), string.format('%.17g', tokens)
+  if tonumber(a) ~= time or tonumber(b) ~= tokens then return redis.error_reply(a .. ' ' .. b) end
+  texts[2 * i - 1], texts[2 * i], bits[i] = a, b, struct.pack('>dd', time, tokens)
 end
 return { table.concat(texts, '\\n'), table.concat(bits) }`;
   const million: string[] = [];
