@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Client } from 'pg';
 import { FlyballError } from '../errors.js';
 import { redactUrl } from '../log.js';
+import { optionalPackage } from '../optional-package.js';
 
 export type PostgresClient = Client;
 
@@ -13,10 +14,11 @@ const MIGRATION = new URL('../../deploy/postgres/audit.sql', import.meta.url);
 const FOR_A_PERSON = /^(42P01|42703|42501|28...|3D000|3F000)$/;
 
 export async function connectPostgres(url: string): Promise<PostgresClient> {
-  const { default: pg } = await import('pg').catch((error: { code?: string }) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw tableError(url, "the npm package 'pg' is not installed. Run: npm install pg");
-  });
+  const { default: pg } = await optionalPackage(
+    'pg',
+    () => import('pg'),
+    (text) => tableError(url, text),
+  );
   let client: PostgresClient;
   try {
     client = new pg.Client({

@@ -1,5 +1,6 @@
 /** Asks MySQL or MariaDB how busy it is and who waits for locks, on one connection that can neither hang nor pile up. Stage: sense. */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
+import { optionalPackage } from '../optional-package.js';
 import type { Signal } from '../policy/schema.js';
 import { within } from './deadline.js';
 import { guarded, isAway, isLate, textOf } from './guarded.js';
@@ -175,10 +176,7 @@ async function replicaOf(connection: Connection): Promise<{ lagMs: number } | Mi
 }
 
 async function open(url: string, deadlineMs: number, onEnd: () => void): Promise<Connection> {
-  const mysql = await import('mysql2/promise').catch((error: { code?: string }) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new Error("the npm package 'mysql2' is not installed. Run: npm install mysql2");
-  });
+  const mysql = await optionalPackage('mysql2', () => import('mysql2/promise'));
   const connection = await mysql.createConnection({
     uri: url,
     connectTimeout: deadlineMs,

@@ -1,5 +1,6 @@
 /** Asks PostgreSQL who waits and for what, on a connection of its own that can neither hang nor pile up. Stage: sense. */
 import type { Pool } from 'pg';
+import { optionalPackage } from '../optional-package.js';
 import type { Signal } from '../policy/schema.js';
 import { within } from './deadline.js';
 import { guarded, isAway, isLate, textOf } from './guarded.js';
@@ -123,12 +124,7 @@ function blind(some: number, all: number, what: string, role: string): Missing {
 
 type Driver = Awaited<ReturnType<typeof driver>>['default'];
 
-function driver() {
-  return import('pg').catch((error: { code?: string }) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new Error("the npm package 'pg' is not installed. Run: npm install pg");
-  });
-}
+const driver = () => optionalPackage('pg', () => import('pg'));
 
 function openPool(pg: Driver, url: string, deadlineMs: number): Pool {
   const pool = new pg.Pool({

@@ -1,5 +1,6 @@
 /** An alert as a mail, through the SMTP server of the policy's address. Stage: report. */
 import { escaped } from '../../markup.js';
+import { optionalPackage } from '../../optional-package.js';
 import { type Alert, linesOf, textOf, titleOf } from './alert.js';
 import type { Target } from './templates.js';
 
@@ -41,17 +42,12 @@ export async function sendMail(
   }
 }
 
-async function library(): Promise<Pick<typeof import('nodemailer'), 'createTransport'>> {
-  try {
-    return await import('nodemailer');
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw Object.assign(
-      new Error("the npm package 'nodemailer' is not installed. Run: npm install nodemailer"),
-      { permanent: true },
-    );
-  }
-}
+const library = (): Promise<Pick<typeof import('nodemailer'), 'createTransport'>> =>
+  optionalPackage(
+    'nodemailer',
+    () => import('nodemailer'),
+    (text) => Object.assign(new Error(text), { permanent: true }),
+  );
 
 function htmlOf(alert: Alert): string {
   const rows = linesOf(alert).map(
