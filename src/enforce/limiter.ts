@@ -22,7 +22,7 @@ import type { LimiterOptions } from './options.js';
 import type { OutcomeOptions, OutcomeResult } from './outcomes.js';
 import { paced } from './pacing.js';
 import type { TakeWish } from './pending-take.js';
-import { codeOf, outcomeOf } from './recorder.js';
+import { endFailed } from './recorder.js';
 import type { Refund } from './refund-answer.js';
 import { refused } from './refund-id.js';
 import type { LimiterStats } from './stats.js';
@@ -164,8 +164,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
         decision.done('ok');
         return result;
       } catch (error) {
-        const code = codeOf(error);
-        decision.done(outcomeOf(error), code === undefined ? undefined : { code });
+        endFailed(decision, error);
         throw error;
       }
     },

@@ -17,6 +17,11 @@ export interface OutcomeInfo {
   route?: string;
 }
 
+/** A decision, or several as one: told when its request ends. */
+interface Ending {
+  done(outcome: Outcome, info?: OutcomeInfo): void;
+}
+
 export interface Recorder {
   offered(): void;
   admitted(): void;
@@ -165,6 +170,12 @@ export function createRecorder(): Recorder {
       newestId = Number.NaN;
     },
   };
+}
+
+/** Ends an admitted request by what its work threw. */
+export function endFailed(decision: Ending, error: unknown): void {
+  const code = codeOf(error);
+  decision.done(outcomeOf(error), code === undefined ? undefined : { code });
 }
 
 /** A failure's code from whatever was thrown: its own, else its name (a DOMException's number says nothing). */

@@ -5,7 +5,7 @@ import { Decision, FlyballDeniedError } from './decision.js';
 import { repeatDenial } from './deny-cache.js';
 import type { Limiter } from './limiter.js';
 import type { TakeWish } from './pending-take.js';
-import { codeOf, outcomeOf } from './recorder.js';
+import { endFailed } from './recorder.js';
 import { createTeams, type Member } from './take-all-apart.js';
 import type { SetAnswer } from './take-all-asker.js';
 import {
@@ -171,8 +171,7 @@ export function takeAll(limiters: readonly Limiter[]): TakeAll {
         decision.done('ok');
         return result;
       } catch (error) {
-        const code = codeOf(error);
-        decision.done(outcomeOf(error), code === undefined ? undefined : { code });
+        endFailed(decision, error);
         throw error;
       }
     },
