@@ -1,4 +1,5 @@
 /** Least squares for a few unknowns none of which is negative. Stage: simulate. */
+import { solveLinear } from '../tune/gauss.js';
 
 /**
  * The x ≥ 0 with the least Σ (row · x − target)². Of few unknowns every set of those that are not zero is tried.
@@ -8,7 +9,7 @@ export function leastSquares(rows: readonly number[][], targets: readonly number
   let best: { x: number[]; error: number } | undefined;
   for (let set = 1; set < 2 ** unknowns; set++) {
     const used = Array.from({ length: unknowns }, (_, i) => i).filter((i) => (set >> i) & 1);
-    const part = solve(normal(rows, targets, used));
+    const part = solveLinear(normal(rows, targets, used), 1e-300);
     if (part === null || part.some((value) => !(value >= 0))) continue;
     const x = Array.from({ length: unknowns }, () => 0);
     used.forEach((i, k) => {
@@ -34,24 +35,4 @@ function normal(
     ...used.map((j) => rows.reduce((sum, row) => sum + row[i]! * row[j]!, 0)),
     rows.reduce((sum, row, k) => sum + row[i]! * targets[k]!, 0),
   ]);
-}
-
-/** Gauss with pivots; null where the equations say the same twice. */
-function solve(matrix: number[][]): number[] | null {
-  const n = matrix.length;
-  for (let col = 0; col < n; col++) {
-    let pivot = col;
-    for (let row = col + 1; row < n; row++) {
-      if (Math.abs(matrix[row]![col]!) > Math.abs(matrix[pivot]![col]!)) pivot = row;
-    }
-    [matrix[col], matrix[pivot]] = [matrix[pivot]!, matrix[col]!];
-    const head = matrix[col]!;
-    if (!(Math.abs(head[col]!) > 1e-300)) return null;
-    for (let row = 0; row < n; row++) {
-      if (row === col) continue;
-      const factor = matrix[row]![col]! / head[col]!;
-      for (let k = col; k <= n; k++) matrix[row]![k]! -= factor * head[k]!;
-    }
-  }
-  return matrix.map((row, i) => row[n]! / row[i]!);
 }

@@ -1,5 +1,6 @@
 /** Where throughput stops to follow load: the Universal Scalability Law, fitted to a service's own minutes. Stage: tune. */
 import type { KneePoint } from '../redis/history-rows.js';
+import { solveLinear } from './gauss.js';
 
 /** The sums that a fit needs: those of two stretches of time add up to those of both. */
 export interface KneeSums {
@@ -117,7 +118,7 @@ function errorOf({ products, totals, points }: KneeSums, x: readonly number[]): 
   return Math.max(0, error);
 }
 
-/** The normal equations of the used unknowns, by Gauss with pivots; null where two say the same. */
+/** The normal equations of the used unknowns; null where two say the same. */
 function solve({ products, totals }: KneeSums, used: readonly number[]): number[] | null {
   // Scaled, so that N² beside 1 costs no digits.
   const scale = used.map((i) => Math.sqrt(products[AT[i]![i]!]!));
@@ -126,22 +127,7 @@ function solve({ products, totals }: KneeSums, used: readonly number[]): number[
     ...used.map((j, l) => products[AT[i]![j]!]! / (scale[k]! * scale[l]!)),
     totals[i]! / scale[k]!,
   ]);
-  const n = used.length;
-  for (let col = 0; col < n; col++) {
-    let pivot = col;
-    for (let row = col + 1; row < n; row++) {
-      if (Math.abs(matrix[row]![col]!) > Math.abs(matrix[pivot]![col]!)) pivot = row;
-    }
-    [matrix[col], matrix[pivot]] = [matrix[pivot]!, matrix[col]!];
-    const head = matrix[col]!;
-    if (Math.abs(head[col]!) < 1e-10) return null;
-    for (let row = 0; row < n; row++) {
-      if (row === col) continue;
-      const factor = matrix[row]![col]! / head[col]!;
-      for (let k = col; k <= n; k++) matrix[row]![k]! -= factor * head[k]!;
-    }
-  }
-  return matrix.map((row, i) => row[n]! / row[i]! / scale[i]!);
+  return solveLinear(matrix, 1e-10)?.map((value, i) => value / scale[i]!) ?? null;
 }
 
 function noSums(): KneeSums {
