@@ -1,53 +1,41 @@
 /** What is known of single subjects, as services meet it: a person's word in the next take, tiers by outcomes, the crowd. */
-import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { adopt } from '../../src/actuate/adopt.js';
 import { collectMetrics } from '../../src/enforce/metrics.js';
 import { statusOf } from '../../src/enforce/problem.js';
-import {
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type LimiterWarning,
-} from '../../src/index.js';
+import type { Limiter, LimiterOptions, LimiterWarning } from '../../src/index.js';
 import { policyHash, policyJson } from '../../src/policy/hash.js';
 import { type PolicyInput, policySchema } from '../../src/policy/schema.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
 import { cli, mustRead } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { startRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams, until } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
-const open: Limiter[] = [];
+const bench = sdkBench('subjects');
 const warnings: LimiterWarning[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterAll(async () => {
-  await Promise.all(open.map((limiter) => limiter.close()));
-  await server.stop();
+beforeEach(async () => {
+  warnings.length = 0;
+  await bench.admin.flushall();
 });
 
 function limiter(name: string, options: Partial<LimiterOptions> = {}): Limiter {
   const onWarning = (warning: LimiterWarning) => warnings.push(warning);
-  const made = createLimiter({ name, url: server.url, deadlineMs: 5_000, onWarning, ...options });
-  open.push(made);
-  return made;
+  return bench.limiter({ name, onWarning, ...options });
 }
 
 async function person(words: string): Promise<void> {
-  const run = await cli([...words.split(' '), '--yes'], { env: { FLYBALL_REDIS_URL: server.url } });
+  const run = await cli([...words.split(' '), '--yes'], {
+    env: { FLYBALL_REDIS_URL: bench.server.url },
+  });
   expect(run).toMatchObject({ code: 0 });
 }
 
 async function seeded(name: string): Promise<void> {
   const numbers = { rate: 100, capacity: 100, subjectRate: 0.01, subjectCapacity: 3 };
-  await setParams(admin, { name }, { ...numbers, mode: 'auto' });
-  await admin.hset(fleetKeys().limiters, name, '');
+  await setParams(bench.admin, { name }, { ...numbers, mode: 'auto' });
+  await bench.admin.hset(fleetKeys().limiters, name, '');
 }
 
 async function adopted(name: string, limiterPart: Partial<PolicyInput['limiter']>): Promise<void> {
@@ -56,7 +44,7 @@ async function adopted(name: string, limiterPart: Partial<PolicyInput['limiter']
   });
   const file = { file: `${name}.ts`, policy, hash: policyHash(policy), json: policyJson(policy) };
   const actor = { kind: 'autopilot', name: 'd1' } as const;
-  const outcome = await adopt(admin, file, { actor, leaseMs: 60_000, nowMs: Date.now() });
+  const outcome = await adopt(bench.admin, file, { actor, leaseMs: 60_000, nowMs: Date.now() });
   expect(outcome.status).toMatch(/created|changed/);
 }
 
@@ -86,7 +74,7 @@ test('a block counts with the very next take of every process, in the same call;
   await person('subject api user:42 --clear');
   await one.take('user:44');
   expect((await one.take('user:42')).allowed).toBe(true);
-  expect(await mustRead(admin, { name: 'api' })).toMatchObject({ subjectRules: 0 });
+  expect(await mustRead(bench.admin, { name: 'api' })).toMatchObject({ subjectRules: 0 });
 });
 
 test('500 takes at once, some blocked, some exempt, while a person speaks: each answered once', async () => {
@@ -138,14 +126,14 @@ test('tiers: three paid orders in a row let ten pass, one failure five; adopting
     ...{ status: 'counted', inARow: 3, tier: 1, rate: 0.001, capacity: 10 },
   });
   // The room fills at the rate; here a person gives the tokens at once.
-  await admin.del(limiterKeys({ name: 'shop' }).subjectBucket('bob'));
+  await bench.admin.del(limiterKeys({ name: 'shop' }).subjectBucket('bob'));
   expect(await allowed('bob', 4)).toBe(4);
   expect(await shop.outcome('bob', 'failed')).toMatchObject({ tier: 0, capacity: 5 });
   expect((await shop.peek('bob')).remaining).toBeLessThanOrEqual(5);
 
   await person('subject shop eve --block');
   await adopted('shop', { perSubject: { ...perSubject, tiers: undefined } });
-  expect(await mustRead(admin, { name: 'shop' })).toMatchObject({
+  expect(await mustRead(bench.admin, { name: 'shop' })).toMatchObject({
     subjectRules: 1,
     subjectTerms: '',
   });
@@ -153,7 +141,7 @@ test('tiers: three paid orders in a row let ten pass, one failure five; adopting
   expect(await shop.outcome('bob', 'paid')).toMatchObject({ status: 'no-tiers' });
   expect(warnings.map(({ code }) => code)).toContain('FLYBALL_W_OUTCOME_UNKNOWN');
   await person('subject shop eve --clear');
-  expect(await mustRead(admin, { name: 'shop' })).toMatchObject({ subjectRules: 0 });
+  expect(await mustRead(bench.admin, { name: 'shop' })).toMatchObject({ subjectRules: 0 });
 });
 
 test('an outcome that is none is refused; without Redis it says that perhaps nothing was counted', async () => {
@@ -191,7 +179,7 @@ test('the crowd: past the most subjects newcomers share a bucket, counted and to
     'limiter.subjects.max',
   );
   expect((await api.take('ip:3')).allowed).toBe(true);
-  const keys = await admin.keys('flyball:{open}:b:*');
+  const keys = await bench.admin.keys('flyball:{open}:b:*');
   expect(keys).toHaveLength(21);
 });
 
@@ -208,11 +196,11 @@ test('I5: what was taken from the shared bucket is not given back to one of its 
   const crowded = await api.take('ip:2');
   expect(crowded.allowed).toBe(true);
   const keys = limiterKeys({ name: 'since' });
-  expect(await admin.exists(keys.subjectBucket('ip:2'))).toBe(0);
+  expect(await bench.admin.exists(keys.subjectBucket('ip:2'))).toBe(0);
   // Room came for it, and it has used its own.
-  await admin.copy(keys.subjectBucket('ip:1'), keys.subjectBucket('ip:2'));
-  const [own, total] = await admin.mget(keys.subjectBucket('ip:2'), keys.bucket);
+  await bench.admin.copy(keys.subjectBucket('ip:1'), keys.subjectBucket('ip:2'));
+  const [own, total] = await bench.admin.mget(keys.subjectBucket('ip:2'), keys.bucket);
   expect(await crowded.refund()).toEqual({ refunded: true });
-  expect(await admin.get(keys.subjectBucket('ip:2'))).toBe(own);
-  expect(Number(await admin.get(keys.bucket))).toBeLessThan(Number(total));
+  expect(await bench.admin.get(keys.subjectBucket('ip:2'))).toBe(own);
+  expect(Number(await bench.admin.get(keys.bucket))).toBeLessThan(Number(total));
 });

@@ -1,31 +1,17 @@
 /** `flyball top`: what several processes counted, over the last minutes, with the error stated. */
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLimiter, type LimiterOptions } from '../../src/index.js';
+import { beforeEach, expect, test } from 'vitest';
+import type { LimiterOptions } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { addTop } from '../../src/redis/scripts.js';
 import { cli, seedLimiter } from '../support/cli-run.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { sdkBench } from '../support/sdk-limiters.js';
 import { setParams } from '../support/sdk-params.js';
 
-let server: TestRedis;
-let admin: Redis;
+const bench = sdkBench('top');
+beforeEach(() => bench.admin.flushall());
 
-beforeAll(async () => {
-  server = await startRedis();
-  admin = server.client();
-});
-afterAll(() => server.stop());
-
-function limiter(name: string, options: Partial<LimiterOptions> = {}) {
-  return createLimiter({
-    name,
-    url: server.url,
-    deadlineMs: 5_000,
-    onWarning: () => {},
-    ...options,
-  });
-}
+const limiter = (name: string, options: Partial<LimiterOptions> = {}) =>
+  bench.limiter({ name, ...options });
 
 interface Top {
   total: number;
@@ -37,7 +23,7 @@ interface Top {
   subjects: { subject: string; hashed: boolean; tokens: number | null; denied: number | null }[];
 }
 
-const env = () => ({ FLYBALL_REDIS_URL: server.url });
+const env = () => ({ FLYBALL_REDIS_URL: bench.server.url });
 
 async function top(name: string, ...flags: string[]): Promise<Top> {
   const { code, stdout, stderr } = await cli(['top', name, '--json', ...flags], { env: env() });
@@ -48,7 +34,7 @@ async function top(name: string, ...flags: string[]): Promise<Top> {
 
 test('two processes: tokens by cost, denials by count, subjects as they were written', async () => {
   const name = 'top-two';
-  await setParams(admin, { name }, { rate: 0.001, capacity: 30 });
+  await setParams(bench.admin, { name }, { rate: 0.001, capacity: 30 });
   const [one, two] = [limiter(name, { denyCache: false }), limiter(name)];
   const long = `tenant:${'x'.repeat(100)}`;
   for (let i = 0; i < 5; i++) await one.take('Ünïcode {b}', { cost: 2.5 });
@@ -79,29 +65,29 @@ test('two processes: tokens by cost, denials by count, subjects as they were wri
   expect(denied.sinceMs).toBe((minute - 5) * 60_000);
   // The minute may have turned since it was written.
   const keys = [minute - 1, minute].map((of) => limiterKeys({ name }).top(of));
-  const lives = await Promise.all(keys.map((key) => admin.pttl(key)));
+  const lives = await Promise.all(keys.map((key) => bench.admin.pttl(key)));
   expect(Math.max(...lives)).toBeGreaterThan(3_500_000);
 });
 
 test('in shadow mode those are denied who would have been; switched off nothing is written', async () => {
   const [name, off] = ['top-shadow', 'top-off'];
-  await setParams(admin, { name }, { mode: 'shadow', rate: 0.001, capacity: 1 });
-  await setParams(admin, { name: off }, { rate: 10, capacity: 10 });
+  await setParams(bench.admin, { name }, { mode: 'shadow', rate: 0.001, capacity: 1 });
+  await setParams(bench.admin, { name: off }, { rate: 10, capacity: 10 });
   const [one, two] = [limiter(name), limiter(off, { topSubjects: false })];
   for (let i = 0; i < 3; i++) await one.take('user:1');
   for (let i = 0; i < 3; i++) await two.take('user:1');
   await Promise.all([one.close(), two.close()]);
   expect((await top(name, '--denied')).subjects).toMatchObject([{ subject: 'user:1', denied: 2 }]);
   expect(await top(off)).toMatchObject({ total: 0, seen: 0, subjects: [] });
-  expect(await admin.keys('*{top-off}:top:*')).toEqual([]);
+  expect(await bench.admin.keys('*{top-off}:top:*')).toEqual([]);
 });
 
 test('a service without the right goes on deciding, and the operator is told', async () => {
   const name = 'top-refused';
-  await setParams(admin, { name }, { rate: 10, capacity: 10 });
-  await admin.call('ACL', 'SETUSER', 'old', 'on', '>pass', '~*', '+@all', '-hincrbyfloat');
+  await setParams(bench.admin, { name }, { rate: 10, capacity: 10 });
+  await bench.admin.call('ACL', 'SETUSER', 'old', 'on', '>pass', '~*', '+@all', '-hincrbyfloat');
   const told: string[] = [];
-  const redis = server.client({ username: 'old', password: 'pass' });
+  const redis = bench.server.client({ username: 'old', password: 'pass' });
   const api = limiter(name, {
     redis,
     onWarning: ({ code, message }) => told.push(`${code} ${message}`),
@@ -118,7 +104,7 @@ test('a service without the right goes on deciding, and the operator is told', a
 
 test('under load an even sample stands for all, and that is told', async () => {
   const name = 'top-load';
-  await setParams(admin, { name }, { rate: 1e6, capacity: 1e6 });
+  await setParams(bench.admin, { name }, { rate: 1e6, capacity: 1e6 });
   const api = limiter(name);
   await api.take('first');
   await Promise.all(Array.from({ length: 6_000 }, (_, i) => api.take(i % 5 < 3 ? 'hot' : `u${i}`)));
@@ -140,9 +126,9 @@ test('under load an even sample stands for all, and that is told', async () => {
 
 test('the window is what was asked for: minutes before it do not count', async () => {
   const name = 'top-window';
-  await seedLimiter(admin, { name });
+  await seedLimiter(bench.admin, { name });
   const keys = limiterKeys({ name });
-  const [seconds] = await admin.time();
+  const [seconds] = await bench.admin.time();
   const now = Math.floor(Number(seconds) / 60);
   for (const ago of [0, 3, 4, 30, 59, 62, 64]) {
     const fields = [
@@ -151,7 +137,7 @@ test('the window is what was asked for: minutes before it do not count', async (
       ['r', 1] as const,
       [`t:ago${ago}`, 1] as const,
     ];
-    await addTop(admin, { keys, minute: now - ago, fields });
+    await addTop(bench.admin, { keys, minute: now - ago, fields });
   }
   const subjects = async (over: string) =>
     (await top(name, '--over', over)).subjects.map(({ subject }) => subject);
@@ -167,18 +153,18 @@ test('a window that is none, a limiter that is unknown, and nothing to show are 
   expect(wrong.code).toBe(64);
   expect(wrong.stderr).toContain('"7m" is no window. Write 1m, 5m or 60m.');
   expect((await cli(['top', 'nobody'], { env: env() })).stderr).toContain('no limiter "nobody"');
-  await seedLimiter(admin, { name: 'top-none' });
+  await seedLimiter(bench.admin, { name: 'top-none' });
   const none = await cli(['top', 'top-none', '--denied'], { env: env() });
   expect(none.stdout).toMatch(/^top-none since .*: no denials by takes with a subject\.\n$/);
 });
 
 test('what else stands in a minute counts for nothing', async () => {
   const name = 'top-garbage';
-  await seedLimiter(admin, { name });
+  await seedLimiter(bench.admin, { name });
   const keys = limiterKeys({ name });
-  const [seconds] = await admin.time();
+  const [seconds] = await bench.admin.time();
   const minute = Math.floor(Number(seconds) / 60);
-  await admin.hset(keys.top(minute), {
+  await bench.admin.hset(keys.top(minute), {
     t: '5',
     'x:1': '9',
     't:good': '5',
