@@ -13,6 +13,10 @@ const MIGRATION = new URL('../../deploy/postgres/audit.sql', import.meta.url);
 /** Settings that no retry mends: no such table, role, password, database, right. */
 const FOR_A_PERSON = /^(42P01|42703|42501|28...|3D000|3F000)$/;
 
+/** A host that dies says no good-bye, and a server would keep its session, with the lock on exports, for hours. */
+const NOTICE_DEATH =
+  'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4';
+
 export async function connectPostgres(url: string): Promise<PostgresClient> {
   const { default: pg } = await optionalPackage(
     'pg',
@@ -36,6 +40,8 @@ export async function connectPostgres(url: string): Promise<PostgresClient> {
   client.on('error', () => {});
   try {
     await client.connect();
+    // What speaks the protocol and knows no such setting keeps its own.
+    await client.query(NOTICE_DEATH).catch(() => {});
     return client;
   } catch (error) {
     await client.end().catch(() => {});

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { probePostgres } from '../../src/audit/postgres-driver.js';
+import { connectPostgres, probePostgres } from '../../src/audit/postgres-driver.js';
 import { createPostgresSink } from '../../src/audit/postgres-sink.js';
 import { createSigner } from '../../src/audit/signature.js';
 import { type RunningPostgres, startPostgres } from '../../src/demo/postgres.js';
@@ -77,6 +77,19 @@ test('without table or right the start fails and says how to mend it; migrate ma
   const lost = await cli(['audit', 'migrate', '--postgres', 'postgres://u:secret@127.0.0.1:1/x']);
   expect(lost.code).toBe(78);
   expect(lost.stderr).not.toContain('secret');
+});
+
+test('the server notices within half a minute that the host of an exporter is dead, and lets another export', async () => {
+  const client = await connectPostgres(postgres.url);
+  try {
+    const { rows } = await client.query<{ setting: string }>(
+      "SELECT setting FROM pg_settings WHERE name LIKE 'tcp_keepalives%' ORDER BY name",
+    );
+    // So many, so long before the first, and between them: 30 s in all.
+    expect(rows.map(({ setting }) => setting)).toEqual(['4', '10', '5']);
+  } finally {
+    await client.end();
+  }
 });
 
 test('each entry is a row, once; two exporters: one writes, the other goes on; the database away costs nothing', async () => {
