@@ -24,7 +24,7 @@ export interface CanaryWatch {
 
 export type CanaryWatchDeps = Pick<
   LimiterDeps,
-  'redis' | 'address' | 'owner' | 'leaseMs' | 'clock' | 'log' | 'metrics'
+  'redis' | 'address' | 'owner' | 'leaseMs' | 'clock' | 'log' | 'metrics' | 'fileState'
 > & { lease: Lease };
 
 const LOOK_MS = 1_000;
@@ -33,6 +33,8 @@ const STRAY_MS = 30_000;
 
 const CHANGED = (name: string) =>
   `${name} was changed or lost, and what it has seen proves nothing`;
+
+const TAKEN_BACK = 'the file of the daemon that leads says the adopted version';
 
 interface Watched {
   of: string;
@@ -176,6 +178,14 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
     else if (nowMs - strayAtMs >= STRAY_MS) await retireCanary(redis, address);
   }
 
+  /**
+   * What a file has begun, another may have taken back since, one daemon after the other: no start ends a canary while
+   * another leads. Or the change has not come here yet: then a daemon that has it will lead.
+   */
+  function isTakenBack(params: Params, { by, policy }: Canary): boolean {
+    return by === undefined && deps.fileState(params.policyHash, policy).file === 'same';
+  }
+
   return {
     async act(params, nowUs) {
       if (isCanaryName(limiter)) return false;
@@ -207,6 +217,10 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
         ? judgeCanary(seen)
         : { verdict: 'unproven', why: CHANGED(other.name) };
       if (verdict === 'waits') return false;
+      if (verdict === 'passed' && isTakenBack(params, canary)) {
+        if (!inTime) await ends(found, canary, 'unproven', `${TAKEN_BACK}: ${why}`, seen);
+        return !inTime;
+      }
       if (verdict === 'passed' && loaded !== null) await passes(loaded, params, canary, seen, why);
       else await ends(found, canary, verdict === 'failed' ? 'failed' : 'unproven', why, seen);
       return true;

@@ -73,7 +73,8 @@ test.each([
   const log = createLog({ level: 'silent' });
   const clock = manualClock();
   const deps = { redis, address, owner, lease, leaseMs: 60_000, clock, log };
-  const watch = createCanaryWatch({ ...deps, metrics: createMetrics('d1') });
+  const fileState = () => ({ file: 'pending' as const, faults: [] });
+  const watch = createCanaryWatch({ ...deps, fileState, metrics: createMetrics('d1') });
   expect(await watch.act(params!, (begun.since + 61_000) * 1000)).toBe(true);
   const after = await readParams(redis, address);
   expect(after.params).toMatchObject({ policyHash: to!.hash, rate: 140, canary: '' });

@@ -1,6 +1,6 @@
 /** What becomes of a canary when others write at the same moment, hold its limiter, or start again; its leader by hand, no time passes. Stage: tests. */
 import type { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import type { AdoptOutcome, LoadedPolicy } from '../../src/actuate/adopt.js';
 import { readEntries } from '../../src/actuate/audit.js';
@@ -45,13 +45,20 @@ redisBench(async (bench) => {
   watch = await leader(redis);
 });
 
+/** How the file of who leads stands to the adopted policy. */
+let file: 'pending' | 'same' | 'none';
+beforeEach(() => {
+  file = 'pending';
+});
+
 async function leader(client: Redis): Promise<CanaryWatch> {
   const owner = 'd1:1:aa';
   const lease = createLease({ redis, address, owner, leaseMs: 60_000 });
   await redis.del(limiterKeys(address).lease);
   expect((await lease.acquire()).status).toBe('held');
   const of = { address, owner, lease, leaseMs: 60_000, clock, log, metrics: createMetrics('d1') };
-  return createCanaryWatch({ ...of, redis: client });
+  const fileState = () => ({ file, faults: [] });
+  return createCanaryWatch({ ...of, redis: client, fileState });
 }
 
 const options = (kind: 'person' | 'autopilot' = 'autopilot', name = 'd1') => ({
@@ -327,3 +334,31 @@ test('a start ends neither the canary of a person nor that of a daemon that lead
   await starts();
   expect((await mustRead(redis, address)).policyHash).toBe(A.hash);
 });
+
+test('who leads with a file that says the adopted version does not adopt what files begin elsewhere, and takes it back in the end', async () => {
+  await tries(A);
+  await answers(0, 40);
+  file = 'same';
+  expect(await looksAfter(FOR_MS + 1_000)).toBe(false);
+  expect(goesOn(await canary())).toBe(true);
+  expect(await looksAfter(3 * FOR_MS + 1_000)).toBe(true);
+  expect(await canary()).toMatchObject({ ended: 'unproven' });
+  expect((await newest()).sentence).toContain('says the adopted version');
+  expect((await mustRead(redis, address)).policyHash).toBe(FIRST.hash);
+});
+
+test.each(['none', 'pending'] as const)(
+  'a canary passes where the file of who leads is %s; a person has said more than any file',
+  async (state) => {
+    await tries(A);
+    await answers(0, 40);
+    file = state;
+    expect(await looksAfter(FOR_MS + 1_000)).toBe(true);
+    expect((await mustRead(redis, address)).policyHash).toBe(A.hash);
+    await tryFirst(redis, B, wish, options('person', 'kim'));
+    await answers(0, 40);
+    file = 'same';
+    expect(await looksAfter(FOR_MS + 1_000)).toBe(true);
+    expect((await mustRead(redis, address)).policyHash).toBe(B.hash);
+  },
+);
