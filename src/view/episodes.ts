@@ -17,6 +17,7 @@ import type { RedisClient } from '../redis/run-script.js';
 import { endBefore, storedMs } from '../redis/stream-id.js';
 import { iso } from './entry.js';
 import { newestFirst, type Part } from './newest-first.js';
+import { steadyAfter } from './steady-after.js';
 
 /** One episode as programs get it. */
 export interface EpisodeView extends Episode {
@@ -122,6 +123,9 @@ async function readOf(
     for (const lane of lanes) for (const entry of newer) lane.add(entry);
   }
   let from = before === undefined ? '+' : endBefore(before);
+  if (before === undefined && Number.isFinite(untilMs)) {
+    from = await steadyAfter(redis, key, untilMs, MOST_ENTRIES);
+  }
   let read = 0;
   for (;;) {
     const page = await redis.xrevrange(key, from, '-', 'COUNT', PAGE);
@@ -135,7 +139,8 @@ async function readOf(
       break;
     }
     from = `(${last[0]}`;
-    read += page.length;
+    // What is newer than it asks for only ends what is told.
+    read += page.filter(([id]) => storedMs({ id }) < untilMs).length;
     const kth = found[limit - 1];
     const past = storedMs({ id: last[0] }) < sinceMs;
     const isDone = lanes.every((lane) => {

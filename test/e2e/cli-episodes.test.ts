@@ -1,5 +1,6 @@
 /** `flyball audit` as episodes: their lines, JSON, pages over one limiter and many, and one with its entries. */
 import { describe, expect, test } from 'vitest';
+import type { Episode } from '../../src/audit/episodes.js';
 import { seedLimiter } from '../support/cli-run.js';
 import { type Step, storeLog, THREE } from '../support/episode-entries.js';
 import { checkout, keys, readingRig } from '../support/reading-rig.js';
@@ -126,6 +127,33 @@ describe('episodes', () => {
     expect((await rig.run('audit checkout --since 1m')).stderr).toContain(
       'checkout has not changed in that time.',
     );
+  });
+
+  test('last night is told although thousands of changes came since; what went on past it is told whole', async () => {
+    const night: Step[] = [
+      { s: 0, to: { rate: 300 }, sentence: 'cut.' },
+      { s: 7200, to: { rate: 100 }, sentence: 'cut.' },
+      { s: 7500, to: { rate: 200 }, reason: 'law_raise' },
+    ];
+    const since = Array.from({ length: 2300 }, (_, i) => ({
+      s: 18_000 + i,
+      to: { rate: 100 + (i % 2) },
+    }));
+    await log([...night, ...since], 60);
+    const untilMs = Date.now() - (60 + 2300 + 18_000 - 7200 - 240) * 1000;
+    const asked = `audit checkout --json --until ${new Date(untilMs).toISOString()}`;
+    const { episodes, next } = parse((await rig.run(asked)).stdout);
+    expect(next).toBe(null);
+    expect(
+      episodes.map(({ firstRevision, lastRevision }: Episode) => [firstRevision, lastRevision]),
+    ).toEqual([
+      [121, 122],
+      [120, 120],
+    ]);
+    // While what it began with goes on and on, too.
+    const within = `audit checkout --json --until ${new Date(Date.now() - 1000_000).toISOString()}`;
+    const [newest] = parse((await rig.run(within)).stdout).episodes;
+    expect(newest).toMatchObject({ firstRevision: 123, lastRevision: 122 + 2300 });
   });
 
   test('one that goes on, and what it has cost so far by the minute roll-ups', async () => {
