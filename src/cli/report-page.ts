@@ -2,11 +2,11 @@
 import { escaped } from '../markup.js';
 import { HISTORY_MINUTE_MS, type HistoryRow } from '../redis/history-rows.js';
 import { PAGE_STYLE } from '../sim/page-style.js';
-import { type Axis, HEIGHT, type Plot, plotted, WIDTH } from '../sim/plot.js';
+import { type Axis, bothWidths, type Plot } from '../sim/plot.js';
 import type { EpisodeView } from '../view/episodes.js';
 import type { ReportView } from '../view/report-types.js';
 import { detailText, timesText } from './audit-episodes.js';
-import { reportFacts } from './report-text.js';
+import { REPORT_HEADS, reportFacts, reportRows } from './report-text.js';
 import { clean, localTime, span } from './text.js';
 
 export interface ReportPageInput {
@@ -17,6 +17,9 @@ export interface ReportPageInput {
   limiters: readonly { view: ReportView; rows: readonly HistoryRow[] }[];
 }
 
+const READING = `<p class="note">Shaded: breaker not closed. Dotted: an episode begins.
+A gap: no requests came, or no daemon ran.</p>`;
+
 /** Minutes along a plot at most: of a longer time several make one point. */
 const POINTS = 720;
 
@@ -24,10 +27,10 @@ const STYLE = `${PAGE_STYLE}
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.25rem; margin: .75rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 li { overflow-wrap: anywhere; } li .note { display: block; } .would { color: var(--soft); font-style: italic; }
-nav { font-size: .9rem; } nav a { margin-right: 1em; }
+.all td:last-child { text-align: left; }
 @media (max-width: 36rem) { dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; } }
 @media print { body { margin: 0; max-width: none; font-size: 11pt; } section { break-before: page; }
-  figure, li { break-inside: avoid; } nav { display: none; } details > * { display: block; } }
+  figure, li { break-inside: avoid; } details > * { display: block; } }
 `;
 
 export function reportPage({ sinceMs, atMs, redis, limiters }: ReportPageInput): string {
@@ -35,7 +38,6 @@ export function reportPage({ sinceMs, atMs, redis, limiters }: ReportPageInput):
   const of = names.length === 1 ? names[0]! : `${names.length} limiters`;
   const times = `${minute(sinceMs)} … ${minute(atMs)}`;
   const sections = limiters.map((one) => section(one.view, one.rows, sinceMs, atMs));
-  const links = names.map((name, i) => `<a href="#l${i}">${text(name)}</a>`).join(' ');
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -50,11 +52,32 @@ export function reportPage({ sinceMs, atMs, redis, limiters }: ReportPageInput):
 <h1>Report of ${text(of)}</h1>
 <p>${escaped(times)} (${span(atMs - sinceMs)}), ${escaped(zoneText(sinceMs, atMs))}.
 <span class="note">Redis at ${text(redis)}.</span></p>
-${names.length > 1 ? `<nav>${links}</nav>` : ''}
+${names.length > 1 ? summary(limiters.map(({ view }) => view)) : ''}
 ${sections.map((html, i) => `<section id="l${i}">\n${html}\n</section>`).join('\n')}
 </body>
 </html>
 `;
+}
+
+/** All at a glance, those whose breaker opened and that denied the most first; each leads to its part of the page. */
+function summary(views: readonly ReportView[]): string {
+  const heads = REPORT_HEADS.map((head) => `<th scope="col">${head}</th>`).join('');
+  const rows = reportRows(views).map(([, ...cells], i) => {
+    const { limiter } = views[i]!;
+    const link = `<th scope="row"><a href="#l${i}">${text(limiter)}</a></th>`;
+    const html = `<tr>${link}${cells.map((cell) => `<td>${escaped(cell)}</td>`).join('')}</tr>`;
+    return { html, view: views[i]! };
+  });
+  const weight = ({ trips, traffic, changes }: ReportView) =>
+    [trips, traffic?.denied ?? 0, changes.total] as const;
+  rows.sort((a, b) => {
+    const [one, other] = [weight(a.view), weight(b.view)];
+    const at = one.findIndex((n, i) => n !== other[i]);
+    return at < 0 ? 0 : other[at]! - one[at]!;
+  });
+  return `<div class="scrolled" tabindex="0" role="region" aria-label="All limiters"><table class="all">
+<thead><tr>${heads}</tr></thead>
+<tbody>${rows.map(({ html }) => html).join('\n')}</tbody></table></div>`;
 }
 
 function section(
@@ -66,23 +89,22 @@ function section(
   const facts = reportFacts(view).map(
     ([label, said]) => `<dt>${escaped(label)}</dt><dd>${escaped(said)}</dd>`,
   );
-  const plots = rows.length === 0 ? [] : plotsOf(view, rows, sinceMs, atMs);
-  const axis = axisOf(sinceMs, atMs, plots[0]?.lines[0]?.values.length ?? 1);
+  const fromMs = drawnFrom(view, rows, sinceMs, atMs);
+  const plots = rows.length === 0 ? [] : plotsOf(view, rows, fromMs, atMs);
+  const to = plots[0]?.lines[0]?.values.length ?? 1;
   const drawn = plots.map((plot) => {
     const keys = plot.lines.map(
       ({ title, style }) => `<span class="key ${escaped(style)}">${escaped(title)}</span>`,
     );
-    const label = escaped(`${plot.title}, ${plot.unit}`);
-    return `<figure><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
-${plotted(plot, axis)}
-</svg><figcaption>${keys.join(' ')}</figcaption></figure>`;
+    const drawn = bothWidths(plot, axisOf(fromMs, atMs, to, 6), axisOf(fromMs, atMs, to, 3));
+    return `<figure>${drawn}<figcaption>${keys.join(' ')}</figcaption></figure>`;
   });
   const none =
     '<p class="note">There are no minute roll-ups of that time, so nothing is drawn.</p>';
   return `<h2>${text(view.limiter)}</h2>
 <p class="note">Mode ${escaped(view.mode)}, breaker ${escaped(view.state)} at the end.</p>
 <dl>${facts.join('')}</dl>
-${drawn.length > 0 ? drawn.join('\n') : none}
+${drawn.length > 0 ? `${READING}\n${drawn.join('\n')}` : none}
 ${episodes(view)}`;
 }
 
@@ -126,7 +148,7 @@ function plotsOf(
     {
       ...common,
       title: 'Demand and rate',
-      unit: 'requests a second; shaded: breaker not closed; dotted: an episode begins',
+      unit: 'requests a second',
       lines: [
         { title: 'offered', style: 'offered', values: perSecond((row) => row.offered) },
         { title: 'admitted', style: 'admitted', values: perSecond((row) => row.admitted) },
@@ -160,6 +182,20 @@ function plotsOf(
   ];
 }
 
+const LEAST_DRAWN_MS = 10 * HISTORY_MINUTE_MS;
+
+/** Of a limiter that is younger than the time of the report, from its first minute. */
+function drawnFrom(
+  { episodes }: ReportView,
+  rows: readonly HistoryRow[],
+  sinceMs: number,
+  atMs: number,
+): number {
+  const began = episodes.map(({ fromMs }) => fromMs);
+  const first = Math.min((rows[0]?.minute ?? 0) * HISTORY_MINUTE_MS, ...began);
+  return Math.max(sinceMs, Math.min(first, atMs - LEAST_DRAWN_MS));
+}
+
 /** The rows of each step of the axis, so that minutes without traffic are gaps. */
 function stepsOf(rows: readonly HistoryRow[], sinceMs: number, atMs: number): HistoryRow[][] {
   const first = Math.floor(sinceMs / HISTORY_MINUTE_MS);
@@ -170,8 +206,7 @@ function stepsOf(rows: readonly HistoryRow[], sinceMs: number, atMs: number): Hi
   return steps;
 }
 
-function axisOf(sinceMs: number, atMs: number, to: number): Axis {
-  const count = 6;
+function axisOf(sinceMs: number, atMs: number, to: number, count: number): Axis {
   const ticks = Array.from({ length: count }, (_, i) => {
     const part = i / count;
     const ms = sinceMs + part * (atMs - sinceMs);

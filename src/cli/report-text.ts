@@ -48,12 +48,21 @@ export function reportFacts(view: ReportView): [label: string, text: string][] {
 }
 
 export function reportTable(io: CliIo, views: readonly ReportView[]): string {
-  const head = [
-    ...['LIMITER', 'CHANGES', 'EPISODES', 'FLOOR', 'CEILING', 'TRIPS', 'OPEN'],
-    ...['DENIED', 'MISSED', 'BOUND'],
-  ];
+  return io.table(
+    REPORT_HEADS.map((head) => head.toUpperCase()),
+    reportRows(views),
+  );
+}
+
+export const REPORT_HEADS = [
+  ...['Limiter', 'Changes', 'Episodes', 'Floor', 'Ceiling', 'Trips', 'Open'],
+  ...['Denied', 'Missed', 'Bound'],
+];
+
+/** Of many limiters one line each; the first column is the limiter. */
+export function reportRows(views: readonly ReportView[]): string[][] {
   const time = (ms: number) => (ms > 0 ? span(ms) : '–');
-  const rows = views.map((view) => [
+  return views.map((view) => [
     clean(view.limiter),
     thousands(view.changes.total),
     `${movedEpisodes(view).length}${view.more ? '+' : ''}`,
@@ -65,7 +74,6 @@ export function reportTable(io: CliIo, views: readonly ReportView[]): string {
     view.traffic === null ? 'unknown' : time(view.traffic.objectiveMissedS * 1000),
     view.ceilings.map(ceilingText).join('; '),
   ]);
-  return io.table(head, rows);
 }
 
 function movedEpisodes({ episodes }: ReportView) {

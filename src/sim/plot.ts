@@ -40,12 +40,16 @@ const NARROW = 400;
 /** Points drawn at most in a width: longer runs are averaged. */
 const POINTS_PER_WIDTH = 0.5;
 
-/** Twice, for a wide and for a narrow screen: the style sheet shows one of them. */
 export function plotSvg(plot: Plot, durationS: number): string {
+  return bothWidths(plot, secondsAxis(durationS), secondsAxis(durationS, 2));
+}
+
+/** Twice, for a wide and for a narrow screen: the style sheet shows one of them. */
+export function bothWidths(plot: Plot, wide: Axis, narrow: Axis): string {
   const label = escaped(`${plot.title}, ${plot.unit}`);
   const drawn = [
-    { style: 'wide', width: WIDTH, axis: secondsAxis(durationS) },
-    { style: 'narrow', width: NARROW, axis: secondsAxis(durationS, 2) },
+    { style: 'wide', width: WIDTH, axis: wide },
+    { style: 'narrow', width: NARROW, axis: narrow },
   ].map(
     ({ style, width, axis }) =>
       `<svg class="${style}" viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-label="${label}">
@@ -106,18 +110,21 @@ function path(
 ): string {
   const every = Math.max(1, Math.ceil(values.length / points));
   let drawn = '';
-  let isOpen = false;
+  let inRow = 0;
+  // A value between two gaps makes no line: it is a dash.
+  const ended = () => (inRow === 1 ? 'h1.6' : '');
   for (let s = 0; s < values.length; s += every) {
     const some = values.slice(s, s + every).filter((value) => value !== null);
     if (some.length === 0) {
-      isOpen = false;
+      drawn += ended();
+      inRow = 0;
       continue;
     }
     const mean = some.reduce((sum, value) => sum + value, 0) / some.length;
-    drawn += `${isOpen ? 'L' : 'M'}${at(x(s + every / 2))} ${at(y(mean))}`;
-    isOpen = true;
+    drawn += `${inRow > 0 ? 'L' : 'M'}${at(x(s + every / 2))} ${at(y(mean))}`;
+    inRow += 1;
   }
-  return drawn;
+  return drawn + ended();
 }
 
 /** Means of three seconds: a single second must not set the scale. */

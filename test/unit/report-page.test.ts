@@ -55,11 +55,41 @@ test('C98: what others wrote is text, and nothing is fetched or run', () => {
 test('a limiter has its figures, four plots with marks and shades, and its episodes', () => {
   const html = page([{ view: view(), rows }]);
   expect(html).toContain('<dt>changes</dt><dd>3 (2 by the autopilot, 1 by persons)');
-  expect(html.match(/<svg /g)).toHaveLength(4);
+  // Each for a wide and for a narrow screen.
+  expect(html.match(/<svg class="(wide|narrow)" /g)).toHaveLength(8);
   expect(html).toContain('class="mark"');
   expect(html.match(/class="open"/g)!.length).toBeGreaterThan(3);
   expect(html).toContain('r2–r4');
   expect(html).toContain('<time datetime="2027-01-15T07:30:00.000Z"');
+});
+
+test('of several those come first whose breaker opened, then those that denied the most', () => {
+  const denied = (n: number) => ({
+    ...{ offered: 9000, admitted: 9000 - n, denied: n, byReason: { rate: n } },
+    ...{ worstMinute: null, objectiveMissedS: 0, watchedS: 60, failed: 0, shed: 0, notClosedS: 0 },
+    minutes: 60,
+  });
+  const named = (limiter: string, trips: number, n: number) => ({
+    view: view({ limiter, trips, traffic: denied(n) }),
+    rows,
+  });
+  const html = page([named('calm', 0, 0), named('busy', 0, 70), named('broken', 2, 3)]);
+  const names = [...html.matchAll(/<th scope="row"><a href="#l\d"><bdi>(\w+)</g)];
+  expect(names.map(([, name]) => name)).toEqual(['broken', 'busy', 'calm']);
+});
+
+test('what is younger than the report is drawn from its first minute; a minute alone is drawn, too', () => {
+  const young = [AT / MINUTE - 9, AT / MINUTE - 8, AT / MINUTE - 2].map(row);
+  const html = reportPage({
+    ...{ sinceMs: AT - 1440 * MINUTE, atMs: AT, redis: '' },
+    limiters: [{ view: view({ episodes: [] }), rows: young }],
+  });
+  const [offered] = [...html.matchAll(/class="line offered" d="([^"]+)"/g)];
+  const [pair, alone] = offered![1]!.split('M').slice(1);
+  expect(pair).toMatch(/^[\d.]+ [\d.]+L[\d.]+ [\d.]+$/);
+  // Of the ten minutes that are shown, not of the day.
+  expect(Number(pair!.split(' ')[0])).toBeLessThan(300);
+  expect(alone).toMatch(/^[\d.]+ [\d.]+h1\.6$/);
 });
 
 test('several have links; one without traffic says why nothing is drawn', () => {
