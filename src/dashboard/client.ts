@@ -54,7 +54,13 @@ export const api = {
     get<TopAnswer>(`${of(name)}/top?${queryOf({ by, over: '5m', limit: 10 })}`),
   verb: (name: string, verb: Verb, request: VerbRequest) =>
     send<VerbAnswer>('POST', `${of(name)}/${verb}`, request),
-  episodes: (query: { limit: number; before?: string; limiter?: string }) => {
+  episodes: (query: {
+    limit: number;
+    before?: string;
+    since?: number;
+    until?: number;
+    limiter?: string;
+  }) => {
     const { limiter, ...rest } = query;
     const path = limiter === undefined ? '' : of(limiter);
     return get<EpisodesAnswer>(`${path}/episodes?${queryOf(rest)}`);

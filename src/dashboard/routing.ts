@@ -6,11 +6,17 @@ export interface ChangeRef {
   revision: number;
 }
 
+/** From when to when, ms; null: without an end there. */
+export interface Times {
+  sinceMs: number | null;
+  untilMs: number | null;
+}
+
 export type Route =
   | { page: 'overview'; search: string; sort: string }
   | { page: 'limiter'; name: string; change: ChangeRef | null }
   | { page: 'policies'; name: string | null }
-  | { page: 'history' }
+  | { page: 'history'; shown: Times }
   | { page: 'fleet' }
   | { page: 'unknown'; path: string };
 
@@ -36,7 +42,13 @@ export function parseRoute(hash: string): Route {
     }
   }
   if (first === 'policies') return { page: 'policies', name: second ?? null };
-  if (first === 'history' && second === undefined) return { page: 'history' };
+  if (first === 'history' && second === undefined) {
+    const shown = {
+      sinceMs: momentOf(params.get('since')),
+      untilMs: momentOf(params.get('until')),
+    };
+    return { page: 'history', shown };
+  }
   if (first === 'fleet' && second === undefined) return { page: 'fleet' };
   return { page: 'unknown', path };
 }
@@ -49,6 +61,26 @@ export function overviewHash(search = '', sort = ''): string {
   return query === '' ? '#/' : `#/?${query}`;
 }
 
+/** The times are written in UTC: who gets the address may live elsewhere. */
+export function historyHash({ sinceMs, untilMs }: Times): string {
+  const ends = [
+    ['since', sinceMs],
+    ['until', untilMs],
+  ] as const;
+  const query = ends.flatMap(([name, ms]) => (ms === null ? [] : [`${name}=${momentText(ms)}`]));
+  return query.length === 0 ? '#/history' : `#/history?${query.join('&')}`;
+}
+
+/** `2026-05-04T02:00Z` */
+function momentText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16)}Z`;
+}
+
+function momentOf(text: string | null): number | null {
+  const ms = /^\d{4}-\d\d-\d\d/.test(text ?? '') ? Date.parse(text!) : Number.NaN;
+  return Number.isFinite(ms) && ms >= 0 ? ms : null;
+}
+
 export function limiterHash(name: string): string {
   return `#/limiters/${encodeURIComponent(name)}`;
 }
@@ -59,6 +91,11 @@ export function changeHash(name: string, { epoch, revision }: ChangeRef): string
 
 export function policyHash(name: string): string {
   return `#/policies/${encodeURIComponent(name)}`;
+}
+
+/** Whether two addresses name one page: only what is asked of it differs. */
+export function isSamePage(one: string, other: string): boolean {
+  return one.split('?')[0] === other.split('?')[0];
 }
 
 function decoded(part: string): string {

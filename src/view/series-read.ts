@@ -2,12 +2,12 @@
 import { readEntries, type StoredEntry } from '../actuate/audit.js';
 import type { Actor } from '../actuate/entry.js';
 import type { Policy } from '../policy/schema.js';
-import { HISTORY_MINUTE_MS, readHistory } from '../redis/history-rows.js';
+import { readHistory } from '../redis/history-rows.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { LimiterState } from '../redis/params.js';
 import { storedMs } from '../redis/stream-id.js';
 import type { Session } from './limiters.js';
-import { pointOf, pointOfMinute, type SeriesPoint } from './series.js';
+import { pointOf, pointOfMinute, type SeriesPoint, withMinutes } from './series.js';
 import type { SignalView } from './signals.js';
 import { signalViews } from './signals.js';
 import { type StatusView, statusView } from './status.js';
@@ -76,13 +76,14 @@ export async function readSeries(
     readEntries(session.redis, address, { kind: 'change', sinceMs: fromMs, limit: MOST_CHANGES }),
   ]);
   // Of the long windows a point a minute is enough; of the short one each that was seen.
-  const near = window === '15m' ? recent.since(address.name, fromMs) : [];
-  const seenFromMs = near[0]?.timeMs ?? atMs;
-  const minutes = rows
-    .map((row) => pointOfMinute(row, facts.policy))
-    .filter(({ timeMs }) => timeMs + HISTORY_MINUTE_MS / 2 <= seenFromMs && timeMs >= fromMs);
   const now = pointOf(facts, view);
-  const points = [...minutes, ...near.filter(({ timeMs }) => timeMs < now.timeMs), now];
+  const near = window === '15m' ? recent.since(address.name, fromMs) : [];
+  const seen = [...near.filter(({ timeMs }) => timeMs < now.timeMs), now];
+  const minutes = rows.map((row) => pointOfMinute(row, facts.policy));
+  const points = withMinutes(
+    seen,
+    minutes.filter(({ timeMs }) => timeMs >= fromMs),
+  );
   const { timeMs, state, rate, capacity, inFlightMax } = columnsOf(points);
   const { inFlight, offered, admitted, denied } = columnsOf(points);
   return {

@@ -64,6 +64,17 @@ export function pointOfMinute(row: HistoryRow, policy: Policy | null): SeriesPoi
   };
 }
 
+/** What was seen, oldest first, with those minutes of which nothing was: someone may have watched, gone, and come again. */
+export function withMinutes(
+  seen: readonly SeriesPoint[],
+  minutes: readonly SeriesPoint[],
+): SeriesPoint[] {
+  const minuteOf = ({ timeMs }: SeriesPoint) => Math.floor(timeMs / HISTORY_MINUTE_MS);
+  const watched = new Set(seen.map(minuteOf));
+  const others = minutes.filter((minute) => !watched.has(minuteOf(minute)));
+  return [...others, ...seen].sort((a, b) => a.timeMs - b.timeMs);
+}
+
 /** The quantiles that a minute keeps. */
 const LATENCY = {
   mean: 'meanMs',

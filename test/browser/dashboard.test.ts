@@ -90,6 +90,14 @@ test('charts move, with a table behind them and a link for each change', async (
   await expect
     .poll(async () => picture.equals(await chart.locator('canvas').screenshot()))
     .toBe(false);
+  // A minute of half an hour ago, and nothing of the time since: no line leads from there to here.
+  await stage.storeMinute('checkout', 30);
+  await page.getByText('1 h', { exact: true }).click();
+  await page
+    .getByText(/^Nothing was recorded \S+–\S+(, \S+)*: no requests came, or no daemon ran\.$/)
+    .waitFor();
+  const empty = rows.filter({ hasText: /(–){4}$/ });
+  await expect.poll(() => empty.count()).toBeGreaterThan(0);
   // What is asked for is shown in numbers, too.
   await expect.poll(() => chart.locator('figcaption').textContent()).toMatch(/offered \d/);
   const marker = page.locator('a.marker').first();
@@ -200,6 +208,37 @@ test('reading needs no token on loopback; changes do, and a role is shown', asyn
   await page.getByRole('button', { name: 'Roll back…' }).waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('Read-only. Sign in as operator').waitFor();
+  await context.close();
+});
+
+test('what happened in a time: by a word or two times, by keyboard, kept in the address', async () => {
+  await pinned('search', [60]);
+  const { page, context, faults } = await stage.open();
+  await go(page, '#/history');
+  await page.locator('.episode').first().waitFor();
+  await page.getByLabel('From').focus();
+  await page.getByLabel('From').fill('2001-01-02T00:00');
+  await page.getByLabel('until').fill('2001-01-01T09:00');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('That ends before it begins').waitFor();
+  await page.getByLabel('From').fill('2001-01-01T00:00');
+  await page.keyboard.press('Enter');
+  await page.getByText('Nothing was changed in that time.').waitFor();
+  expect(page.url()).toMatch(/#\/history\?since=200\d-\d\d-\d\dT\d\d:\d\dZ&until=2001-/);
+  // It stays where it was asked, also after a reload.
+  expect(await focused(page)).toBe('INPUT');
+  await page.reload();
+  await page.getByText('Nothing was changed in that time.').waitFor();
+  await expect.poll(() => page.getByLabel('From').inputValue()).toBe('2001-01-01T00:00');
+  const hour = page.getByRole('link', { name: 'Last hour' });
+  await hour.focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.episode').filter({ hasText: 'search' }).first().waitFor();
+  expect(await focused(page)).toBe('A');
+  await expect.poll(() => page.getByLabel('until').inputValue()).toBe('');
+  await page.goBack();
+  await page.getByText('Nothing was changed in that time.').waitFor();
+  expect(faults).toEqual([]);
   await context.close();
 });
 

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { VerbAnswer } from '../../src/api/types.js';
+import { writeHistoryRow } from '../../src/redis/history-rows.js';
+import { limiterKeys } from '../../src/redis/keys.js';
 import { type BadGateway, startBadGateway } from './bad-gateway.js';
 import { type DaemonSetup, daemonSetup, policyText, type TestDaemon, until } from './daemon.js';
 import { sizeOf } from './dashboard-looks.js';
+import { madeUp } from './history.js';
 import { startRedis, type TestRedis } from './redis-server.js';
 
 /** Markup, a formula, a text that runs from right to left, and one that is long: no name may do anything. */
@@ -85,6 +88,8 @@ export interface DashboardStage {
   needDaemon(): Promise<void>;
   /** Writes the file of a limiter anew, so that it waits to be applied; those of `orders` and `reports` wait from the start. */
   writeWaiting(limiter: string, capacity: number): void;
+  /** What a daemon would have recorded of a minute so many minutes ago. */
+  storeMinute(limiter: string, ago: number): Promise<void>;
   /** A page of its own with its own cookies; what it says on its console is kept. */
   open(options?: OpenOptions): Promise<OpenPage>;
   /** Does a verb by the API, as another browser would: looks first, then says yes. */
@@ -166,6 +171,12 @@ export async function dashboardStage(): Promise<DashboardStage> {
       else gateway.target = await addressOf(daemon);
     },
     writeWaiting: (limiter, capacity) => writeWaiting(setup, limiter, capacity),
+    async storeMinute(limiter, ago) {
+      const redis = server.client();
+      const minute = Math.floor(Number((await redis.time())[0]) / 60) - ago;
+      const [row] = madeUp({ days: 1 / 1440 });
+      await writeHistoryRow(redis, limiterKeys({ name: limiter }), { ...row!, minute });
+    },
     async open({ signedIn = true, width = 1280, theme = 'light' } = {}) {
       browser ??= await chromium.launch({
         executablePath: process.env.SUITE_CHROMIUM ?? '/usr/bin/chromium',

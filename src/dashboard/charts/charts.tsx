@@ -9,7 +9,15 @@ import { onPoints, useStore } from '../data/store.js';
 import { AnswerState } from '../parts/answer.jsx';
 import { Figure } from './figure.jsx';
 import type { Line } from './plot.jsx';
-import { shownFrom, statesOf, withChanges, withPoint } from './series.js';
+import {
+  gapsOf,
+  gapsText,
+  shownFrom,
+  statesOf,
+  withChanges,
+  withGaps,
+  withPoint,
+} from './series.js';
 import { Timeline } from './timeline.jsx';
 
 const WINDOWS: readonly [SeriesWindow, string][] = [
@@ -87,12 +95,16 @@ function useLive(limiter: string, asked: SeriesAnswer | null): SeriesAnswer | nu
   }, [live, entries, limiter]);
 }
 
-function Drawn({ series }: { series: SeriesAnswer }) {
+function Drawn({ series: recorded }: { series: SeriesAnswer }) {
+  const fromMs = shownFrom(recorded);
+  const gaps = gapsOf(recorded.timeMs, fromMs);
+  const series = withGaps(recorded, gaps);
   const { timeMs, bounds } = series;
-  const fromMs = shownFrom(series);
   const states = statesOf(series);
   const toMs = Math.max(series.atMs, timeMs.at(-1) ?? 0);
-  const shared = { timeMs, fromMs, toMs, states, marksMs: series.changes.map(({ atMs }) => atMs) };
+  const marksMs = series.changes.map(({ atMs }) => atMs);
+  const shared = { timeMs, fromMs, toMs, states, gaps, marksMs };
+  const missing = gapsText(gaps, toMs);
   const perSecond = (value: number) => `${number(value >= 100 ? Math.round(value) : value)}/s`;
   const demand: Line[] = [
     { name: 'offered', colour: '--line-offered', values: series.offered, thin: true },
@@ -114,7 +126,10 @@ function Drawn({ series }: { series: SeriesAnswer }) {
     value === null ? 'not known' : unit(value);
   return (
     <div class="stack">
-      <Timeline series={{ ...series, fromMs }} toMs={toMs} states={states} />
+      <div>
+        <Timeline series={{ ...series, fromMs }} toMs={toMs} states={states} />
+        {missing !== null && <p class="missing small soft">{missing}</p>}
+      </div>
       <Figure
         {...shared}
         title="Demand and rate"

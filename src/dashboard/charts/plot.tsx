@@ -1,7 +1,7 @@
 /** One chart on a canvas: lines over time, what is shaded behind them, the value under the cursor. Stage: dashboard. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import { ceilingOf, type Span } from './series.js';
+import { ceilingOf, type Gap, type Span } from './series.js';
 
 export interface Line {
   name: string;
@@ -22,6 +22,8 @@ export interface PlotProps {
   /** Shaded: the bounds of a line. */
   band?: readonly [number, number] | null;
   states: readonly Span[];
+  /** Hatched: nothing was recorded. */
+  gaps: readonly Gap[];
   marksMs: readonly number[];
   say: (value: number) => string;
   height?: number;
@@ -31,6 +33,8 @@ export interface PlotProps {
 /** Left of every plot, so that charts below each other share one time axis. */
 const AXIS_PX = 58;
 const RIGHT_PX = 20;
+/** Of a time with seconds. */
+const HALF_LABEL_PX = 28;
 const SHADES = {
   open: '--shade-open',
   'half-open': '--shade-probing',
@@ -96,7 +100,7 @@ function optionsOf(of: { current: PlotProps }, width: number): uPlot.Options {
       y: { range: () => [0, ceilingOf(of.current.lines.map((line) => line.values))] },
     },
     axes: [
-      { ...axis, size: 26, space: 70, values: clocks },
+      { ...axis, size: 26, space: 70, incrs: STEPS_S, values: clocks },
       {
         ...axis,
         size: AXIS_PX,
@@ -114,7 +118,8 @@ function optionsOf(of: { current: PlotProps }, width: number): uPlot.Options {
           width: line.thin ? 1 : 1.75,
           dash: line.dashed ? [6, 4] : [],
           spanGaps: false,
-          points: { show: false },
+          // A value between two gaps makes no line.
+          points: { show: false, filter: (u, i) => alone(u.data[i]!), size: 4 },
           ...(line.stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
         }),
       ),
@@ -127,24 +132,34 @@ function optionsOf(of: { current: PlotProps }, width: number): uPlot.Options {
   };
 }
 
-/** With seconds where minutes would repeat. */
-function clocks(
-  _u: uPlot,
-  splits: number[],
-  _axis: number,
-  _space: number,
-  step: number,
-): string[] {
+function alone(values: ArrayLike<number | null | undefined>): number[] {
+  const found: number[] = [];
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] != null && values[i - 1] == null && values[i + 1] == null) found.push(i);
+  }
+  return found;
+}
+
+/** Between two labels; close to each other, so that a narrow chart has some. */
+const STEPS_S = [
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900],
+  ...[1800, 3600, 7200, 10_800, 14_400, 21_600, 43_200, 86_400],
+];
+
+/** With seconds where minutes would repeat. What would not fit at the right is left out. */
+function clocks(u: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
   const two = (n: number) => String(n).padStart(2, '0');
   return splits.map((seconds) => {
     const d = new Date(seconds * 1000);
     const minutes = `${two(d.getHours())}:${two(d.getMinutes())}`;
-    return step < 60 ? `${minutes}:${two(d.getSeconds())}` : minutes;
+    if (step >= 60) return minutes;
+    const room = u.bbox.width / devicePixelRatio + RIGHT_PX - u.valToPos(seconds, 'x');
+    return room < HALF_LABEL_PX ? '' : `${minutes}:${two(d.getSeconds())}`;
   });
 }
 
-/** Behind the lines: the bounds, and the times in which the breaker was not closed. */
-function shade(u: uPlot, { states, band }: PlotProps): void {
+/** Behind the lines: the bounds, the times in which the breaker was not closed, and those of which nothing is known. */
+function shade(u: uPlot, { states, gaps, band }: PlotProps): void {
   const { ctx, bbox } = u;
   ctx.save();
   ctx.beginPath();
@@ -163,6 +178,29 @@ function shade(u: uPlot, { states, band }: PlotProps): void {
     ctx.fillStyle = colourOf(SHADES[state]);
     ctx.fillRect(left, bbox.top, Math.max(2, right - left), bbox.height);
   }
+  for (const gap of gaps) hatch(u, gap);
+  ctx.restore();
+}
+
+const HATCH_PX = 8;
+
+function hatch(u: uPlot, { fromMs, toMs }: Gap): void {
+  const { ctx, bbox } = u;
+  const left = u.valToPos(fromMs / 1000, 'x', true);
+  const width = u.valToPos(toMs / 1000, 'x', true) - left;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, bbox.top, width, bbox.height);
+  ctx.clip();
+  ctx.fillStyle = colourOf('--sunk');
+  ctx.fillRect(left, bbox.top, width, bbox.height);
+  ctx.strokeStyle = colourOf('--rule');
+  ctx.beginPath();
+  for (let x = left - bbox.height; x < left + width; x += HATCH_PX) {
+    ctx.moveTo(x, bbox.top + bbox.height);
+    ctx.lineTo(x + bbox.height, bbox.top);
+  }
+  ctx.stroke();
   ctx.restore();
 }
 

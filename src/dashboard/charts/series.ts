@@ -1,6 +1,7 @@
-/** The columns behind the charts: a live point added, old ones let go; markers, bands and the table they stand on. Pure. Stage: dashboard. */
+/** The columns behind the charts: a live point added, old ones let go; markers, gaps, bands and the table they stand on. Pure. Stage: dashboard. */
 import type { LimiterPoint, SeriesAnswer, SeriesChange, SeriesWindow } from '../../api/types.js';
 import type { LimiterState } from '../../redis/params.js';
+import { lastedText, minutesText } from '../data/times.js';
 
 export const WINDOW_MS: Record<SeriesWindow, number> = {
   '15m': 900_000,
@@ -81,6 +82,69 @@ export function statesOf({ timeMs, state }: Pick<SeriesAnswer, 'timeMs' | 'state
     else spans.push({ state: now, fromMs: time, toMs: until });
   });
   return spans;
+}
+
+export interface Gap {
+  fromMs: number;
+  toMs: number;
+}
+
+/** A minute stands in its middle, and is there up to two minutes after it; one alone may have had no request. */
+const GAP_MS = 180_000;
+const HALF_MINUTE_MS = 30_000;
+
+/** Where nothing was recorded, from the first time that is shown on. */
+export function gapsOf(timeMs: readonly number[], fromMs: number): Gap[] {
+  const gaps: Gap[] = [];
+  timeMs.forEach((toMs, i) => {
+    const last = timeMs[i - 1];
+    if (toMs - (last ?? fromMs) < GAP_MS) return;
+    gaps.push({
+      fromMs: last === undefined ? fromMs : last + HALF_MINUTE_MS,
+      toMs: toMs - HALF_MINUTE_MS,
+    });
+  });
+  return gaps;
+}
+
+/** With a point of nothing where a gap begins: no line, no state and no row of the table reaches across. */
+export function withGaps(series: SeriesAnswer, gaps: readonly Gap[]): SeriesAnswer {
+  const inside = gaps.filter(({ fromMs }) => fromMs > (series.timeMs[0] ?? Infinity));
+  if (inside.length === 0) return series;
+  const places = inside.map(({ fromMs }) => series.timeMs.findIndex((time) => time > fromMs));
+  const wider = <T>(list: readonly T[], between: (i: number) => T): T[] =>
+    list.flatMap((value, i) => {
+      const gap = places.indexOf(i);
+      return gap < 0 ? [value] : [between(gap), value];
+    });
+  const next: SeriesAnswer = {
+    ...series,
+    timeMs: wider(series.timeMs, (gap) => inside[gap]!.fromMs),
+    signals: series.signals.map((signal) => ({
+      ...signal,
+      values: wider(signal.values, () => null),
+    })),
+  };
+  for (const name of COLUMNS) {
+    Object.assign(next, { [name]: wider<unknown>(series[name], () => null) });
+  }
+  return next;
+}
+
+/** Gaps that are named one by one. */
+const NAMED_GAPS = 3;
+
+/** When nothing was recorded, in a sentence; the longest first are named. null: there is no gap. */
+export function gapsText(gaps: readonly Gap[], toMs: number): string | null {
+  if (gaps.length === 0) return null;
+  const longest = [...gaps].sort((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs));
+  const named = longest.slice(0, NAMED_GAPS).sort((a, b) => a.fromMs - b.fromMs);
+  const times = named.map((gap) => minutesText(gap.fromMs, gap.toMs, toMs));
+  const rest = longest.slice(NAMED_GAPS);
+  const restMs = rest.reduce((sum, gap) => sum + gap.toMs - gap.fromMs, 0);
+  const more =
+    rest.length === 0 ? '' : `, and ${rest.length} shorter times (${lastedText(restMs)})`;
+  return `Nothing was recorded ${times.join(', ')}${more}: no requests came, or no daemon ran.`;
 }
 
 export interface Marker {

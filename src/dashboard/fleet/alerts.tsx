@@ -78,13 +78,17 @@ function List({ alerts }: { alerts: readonly Alert[] }) {
             </p>
           </div>
           <p class="alert-why">
-            <Outside text={alert.why} />{' '}
-            {alert.numbers.map(({ name, value }) => (
-              <span key={name} class="chip">
-                <Outside text={`${name} ${value}`} />
-              </span>
-            ))}
+            <Outside text={alert.why} />
           </p>
+          {alert.numbers.length > 0 && (
+            <p class="alert-why">
+              {alert.numbers.map(({ name, value }) => (
+                <span key={name} class="chip">
+                  <Outside text={`${name} ${value}`} />
+                </span>
+              ))}
+            </p>
+          )}
           <p class="soft small alert-why">
             <Outside text={alert.who} />
             {alert.owner !== null && (

@@ -35,7 +35,7 @@ export function Exports({ daemons }: { daemons: readonly Daemon[] }) {
           <code>FLYBALL_AUDIT_POSTGRES</code> keeps them elsewhere too.
         </p>
       ) : (
-        <div class="scrolled stacked">
+        <div class="scrolled stacked exports">
           <table>
             <Heads
               titles={['Daemon', 'To', 'State', 'Behind', 'Newest there', 'Heads signed']}

@@ -1,4 +1,4 @@
-/** What happened, to all limiters: episodes, newest first, each with the way to undo it. Stage: dashboard. */
+/** What happened, to all limiters: episodes, newest first, of a time or of all, each with the way to undo it. Stage: dashboard. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { EpisodesAnswer } from '../../api/types.js';
 import { api } from '../client.js';
@@ -7,8 +7,9 @@ import { useStore } from '../data/store.js';
 import { leadOf } from '../limiter/told.js';
 import { EpisodeWhen } from '../parts/episode-when.jsx';
 import { Outside, withoutName } from '../parts/outside.jsx';
-import { changeHash, limiterHash } from '../routing.js';
+import { changeHash, historyHash, limiterHash, type Times } from '../routing.js';
 import { useTitle } from '../shell/title.js';
+import { TimesForm } from './times.jsx';
 
 const PAGE = 30;
 /** Episodes of a thousand limiters cost their daemon something. */
@@ -16,17 +17,35 @@ const AGAIN_MS = 5000;
 type Episodes = EpisodesAnswer['episodes'];
 type Page = Pick<EpisodesAnswer, 'episodes' | 'next'>;
 
-export function HistoryPage() {
+export function HistoryPage({ shown }: { shown: Times }) {
+  useTitle('What happened · Flyball');
+  return (
+    <>
+      <div class="head">
+        <h1>What happened</h1>
+        <p class="soft">
+          Changes that belong together, newest first. One opens with its changes and their undo.
+        </p>
+      </div>
+      <TimesForm shown={shown} />
+      <EpisodesOf key={historyHash(shown)} shown={shown} />
+    </>
+  );
+}
+
+function EpisodesOf({ shown }: { shown: Times }) {
   const { entries, connection } = useStore();
   const alive = connection.kind === 'live';
+  const { sinceMs, untilMs } = shown;
   const [told, setTold] = useState<Page | null>(null);
   const [fault, setFault] = useState<string | null>(null);
-  useTitle('What happened · Flyball');
   const take = async (before?: string) => {
     try {
       const answer = await api.episodes({
         limit: PAGE,
         ...(before === undefined ? {} : { before }),
+        ...(sinceMs === null ? {} : { since: sinceMs }),
+        ...(untilMs === null ? {} : { until: untilMs }),
       });
       setTold((old) => joined(old, answer, before));
       setFault(null);
@@ -52,17 +71,15 @@ export function HistoryPage() {
   }, []);
   return (
     <>
-      <div class="head">
-        <h1>What happened</h1>
-        <p class="soft">
-          Changes that belong together, newest first. One opens with its changes and their undo.
-        </p>
-      </div>
       {fault !== null && <p class="error">{fault}</p>}
       {told === null ? (
         fault === null && <p class="empty">Reading it…</p>
       ) : told.episodes.length === 0 ? (
-        <p class="empty">Nothing was changed as far as the logs go back.</p>
+        <p class="empty">
+          {sinceMs === null && untilMs === null
+            ? 'Nothing was changed as far as the logs go back.'
+            : 'Nothing was changed in that time.'}
+        </p>
       ) : (
         <section class="sheet" aria-label="Episodes of all limiters">
           <ol class="story">

@@ -1,4 +1,5 @@
 /** One change: before and after, who, why, and whether the same inputs give the same decision again. Stage: dashboard. */
+import type { ExplainAnswer } from '../../api/types.js';
 import { withUnit } from '../../view/signal-unit.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
@@ -88,7 +89,7 @@ export function Change(props: ChangeProps) {
               )}
               <dt>Explained</dt>
               <dd>
-                <Outside text={answer.sentence} />
+                <Outside text={ownWords(answer)} />
               </dd>
             </dl>
             {answer.signals.length > 0 && (
@@ -137,4 +138,10 @@ export function Change(props: ChangeProps) {
       )}
     </section>
   );
+}
+
+/** Without the sentence of the entry, which stands beside it. */
+function ownWords({ sentence, entry }: ExplainAnswer): string {
+  const told = ` ${entry.sentence}`;
+  return sentence.endsWith(told) ? sentence.slice(0, -told.length) : sentence;
 }

@@ -1,10 +1,10 @@
 /** Each signal: reading, setpoint, verdict, and what follows from it now. Stage: dashboard. */
 import { withUnit } from '../../view/signal-unit.js';
-import type { SignalVerdict } from '../../view/signals.js';
+import type { SignalVerdict, SignalView } from '../../view/signals.js';
 import { span } from '../../view/text.js';
 import { api } from '../client.js';
 import { useAnswer } from '../data/ask.js';
-import type { Level } from '../data/attention.js';
+import { isQuiet, type Level } from '../data/attention.js';
 import { AnswerState } from '../parts/answer.jsx';
 import { Glyph } from '../parts/glyph.jsx';
 import { Heads } from '../parts/heads.jsx';
@@ -17,6 +17,11 @@ const LEVEL: Record<SignalVerdict, Level> = {
   stale: 'look',
   missing: 'act',
 };
+
+/** Where nobody asks for anything no signal can be: that needs nobody, here as on the overview. */
+function levelOf({ verdict, reason }: SignalView): Level {
+  return LEVEL[verdict] === 'act' && reason !== null && isQuiet(reason) ? 'look' : LEVEL[verdict];
+}
 
 export function Signals({ limiter }: { limiter: string }) {
   const asked = useAnswer(limiter, () => api.signals(limiter), { everyMs: 5000 });
@@ -49,8 +54,8 @@ export function Signals({ limiter }: { limiter: string }) {
                       : `${view.side === 'above' ? '>' : '<'} ${withUnit(view.setpoint, view.unit)}`}
                   </td>
                   <td class="broad">
-                    <span class={`state ${LEVEL[view.verdict]}`}>
-                      <Glyph shape={LEVEL[view.verdict]} />
+                    <span class={`state ${levelOf(view)}`}>
+                      <Glyph shape={levelOf(view)} />
                       {view.verdict}
                     </span>{' '}
                     <span class="soft small">
@@ -60,7 +65,7 @@ export function Signals({ limiter }: { limiter: string }) {
                       ) : (
                         <>
                           {' '}
-                          <Outside text={view.detail ?? view.reason} />
+                          <Outside text={view.detail ?? view.reason.replaceAll('_', ' ')} />
                         </>
                       )}
                     </span>

@@ -11,7 +11,7 @@ import { Overview } from '../overview/page.jsx';
 import { Modal } from '../parts/modal.jsx';
 import { outside } from '../parts/outside.jsx';
 import { PoliciesPage } from '../policies/page.jsx';
-import { parseRoute, type Route } from '../routing.js';
+import { isSamePage, parseRoute, type Route } from '../routing.js';
 import { Help } from './help.jsx';
 import { SignInForm } from './sign-in.jsx';
 import { Banners, Top } from './top.jsx';
@@ -86,7 +86,7 @@ function Page({ route, onSignIn }: { route: Route; onSignIn: () => void }) {
     case 'policies':
       return <PoliciesPage name={route.name} />;
     case 'history':
-      return <HistoryPage />;
+      return <HistoryPage shown={route.shown} />;
     case 'fleet':
       return <FleetPage />;
     case 'unknown':
@@ -98,12 +98,16 @@ function Page({ route, onSignIn }: { route: Route; onSignIn: () => void }) {
   }
 }
 
-/** The address after the `#`; another page begins at its top, with the focus there. */
+/** The address after the `#`; another page begins at its top, with the focus there; of the same page both stay. */
 function useRoute(): Route {
   const [route, setRoute] = useState(() => parseRoute(location.hash));
   useLayoutEffect(() => {
+    let at = location.hash;
     const onHash = () => {
-      setRoute(parseRoute(location.hash));
+      const stays = isSamePage(at, location.hash);
+      at = location.hash;
+      setRoute(parseRoute(at));
+      if (stays) return;
       scrollTo(0, 0);
       document.getElementById('main')?.focus({ preventScroll: true });
     };
