@@ -4,6 +4,72 @@ import { type BinCounts, GAMMA, MAX_BIN, MIN_BIN } from './sense/readings.js';
 /** Bin and count in turn, in order of the bin: one object where pairs would be a hundred, of which daemons keep many. */
 export type PackedBins = number[];
 
+/**
+ * Counts by bin that come in any order, one by one. A table: an object or a list of them, made anew for each second of
+ * a thousand limiters, would cost more than all else.
+ */
+export interface BinSums {
+  readonly counts: Float64Array;
+  /** The lowest and the highest bin with a count, and all counts together. */
+  low: number;
+  high: number;
+  total: number;
+}
+
+export function createBinSums(): BinSums {
+  const counts = new Float64Array(MAX_BIN - MIN_BIN + 1);
+  return { counts, low: MAX_BIN, high: MIN_BIN, total: 0 };
+}
+
+/** Only finite, positive counts of bins that there are: a bad one is left out, never summed. */
+export function sumBin(sums: BinSums, bin: number, count: number): void {
+  if (!(count > 0 && count <= 1e12)) return;
+  if (!(bin >= MIN_BIN && bin <= MAX_BIN && Number.isInteger(bin))) return;
+  sums.counts[bin - MIN_BIN]! += count;
+  sums.total += count;
+  if (bin < sums.low) sums.low = bin;
+  if (bin > sums.high) sums.high = bin;
+}
+
+/** Bins that are in order and sound. */
+export function sumPacked(sums: BinSums, bins: PackedBins): void {
+  const { length } = bins;
+  if (length === 0) return;
+  const { counts } = sums;
+  let total = 0;
+  for (let i = 0; i < length; i += 2) {
+    const count = bins[i + 1]!;
+    counts[bins[i]! - MIN_BIN]! += count;
+    total += count;
+  }
+  sums.total += total;
+  sums.low = Math.min(sums.low, bins[0]!);
+  sums.high = Math.max(sums.high, bins[length - 2]!);
+}
+
+/** All of them in order, in a list of just the size: windows keep thousands for a minute. */
+export function binsIn({ counts, low, high }: BinSums): PackedBins {
+  let size = 0;
+  for (let at = low - MIN_BIN; at <= high - MIN_BIN; at++) if (counts[at] !== 0) size += 1;
+  const packed: PackedBins = new Array(2 * size);
+  let next = 0;
+  for (let at = low - MIN_BIN; at <= high - MIN_BIN; at++) {
+    const count = counts[at]!;
+    if (count === 0) continue;
+    packed[next++] = at + MIN_BIN;
+    packed[next++] = count;
+  }
+  return packed;
+}
+
+export function clearBins(sums: BinSums): void {
+  if (sums.total === 0) return;
+  sums.counts.fill(0, sums.low - MIN_BIN, sums.high - MIN_BIN + 1);
+  sums.low = MAX_BIN;
+  sums.high = MIN_BIN;
+  sums.total = 0;
+}
+
 const PER_LOG = 1 / Math.log(GAMMA);
 
 /**

@@ -136,7 +136,7 @@ function fitOf({ telemetry, numbers, connections, reasons }: Seen, passedMs: num
   );
   const offered = sum((one) => one.offered);
   const ended = sum((one) => one.ok + one.failed);
-  const frames = telemetry.map((one) => packBins(one.latency));
+  const frames = telemetry.map((one) => ({ bins: packBins(one.latency) }));
   const reports = telemetry.some((one) => one.reporting > 0);
   const told = offered > 0;
   const pageRate = numbers.get('pageRate') ?? [];
@@ -148,7 +148,7 @@ function fitOf({ telemetry, numbers, connections, reasons }: Seen, passedMs: num
     requests: told ? offered : Math.round(pageRate.reduce((a, b) => a + b, 0)),
     perSecond: busy !== null && busy > 0 ? busy : null,
     p95Ms:
-      (told ? quantileOfFrames(frames, 0.95) : null) ??
+      (told ? quantileOfFrames(frames, 0, 0.95) : null) ??
       percentile(numbers.get('pageP95') ?? [], 0.5),
     errorRatio: ended > 0 ? sum((one) => one.failed) / ended : null,
     inFlight: reports ? Math.max(...telemetry.map((one) => one.inFlight)) : null,

@@ -2,7 +2,7 @@
 import type { RedisClient } from '../actuate/actuator.js';
 import type { CanarySeen, GroupSeen } from '../decide/canary.js';
 import { countOf, countWhere, packBins } from '../estimate/bins.js';
-import { type PackedBins, quantileOfPacked } from '../histogram.js';
+import { binsIn, type PackedBins, quantileOfPacked } from '../histogram.js';
 import type { Policy } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
@@ -67,7 +67,7 @@ export function createSeenSoFar(
       sums.ok += counts.ok;
       sums.failed += counts.failed;
       sums.latencyMs += counts.latencySumMs;
-      bins = packBins([...bins, ...counts.latency]);
+      bins = packBins([...bins, ...binsIn(delta.bins.latency)]);
     },
     skip(nowMs) {
       next = Math.ceil(nowMs / 1000) + FOLLOW_S;

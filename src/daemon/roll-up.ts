@@ -1,9 +1,8 @@
 /** The telemetry seconds of one minute, and what its leader saw, as one row of the history. Stage: daemon. */
-import { countOf, packBins } from '../estimate/bins.js';
-import { type PackedBins, quantileOfPacked } from '../histogram.js';
+import { binsIn, type PackedBins, quantileOfPacked } from '../histogram.js';
 import type { HistoryRow, KneePoint } from '../redis/history-rows.js';
 import type { LimiterState } from '../redis/params.js';
-import { type Delta, emptyDelta } from '../sense/delta.js';
+import { createDeltaBins, type Delta, emptyDelta } from '../sense/delta.js';
 import type { SecondLines } from '../sense/second-lines.js';
 import { addSecond } from '../sense/telemetry-delta.js';
 
@@ -23,6 +22,9 @@ export const UNWATCHED: WatchedMinute = {
   inForce: null,
 };
 
+/** One set is enough for all limiters: a row is made before the next is begun. */
+const bins = createDeltaBins();
+
 /** A knee point speaks of so many seconds: of fewer, the flushes of a process would show. */
 const POINT_S = 20;
 /** Answers below which throughput and response time of a point are mostly noise. */
@@ -37,22 +39,20 @@ export function rollUp(
   seconds: readonly (SecondLines | null)[],
   watched: WatchedMinute,
 ): HistoryRow | null {
-  const all = emptyDelta();
+  const all = emptyDelta(bins);
   const points: KneePoint[] = [];
   for (let from = 0; from < seconds.length; from += POINT_S) {
-    const part = emptyDelta();
+    const before = answeredIn(all);
     for (const lines of seconds.slice(from, from + POINT_S)) {
-      if (lines === null) continue;
-      addSecond(part, undefined, lines);
-      addSecond(all, undefined, lines);
+      if (lines !== null) addSecond(all, undefined, lines);
     }
-    const point = pointOf(part);
+    const point = pointOf(before, answeredIn(all));
     if (point !== null) points.push(point);
   }
   const { counts } = all;
   if (all.broken !== undefined || (counts.offered === 0 && all.inFlightSum === 0)) return null;
-  const latency = packBins(counts.latency);
-  const waits = packBins(counts.dbWait);
+  const latency = binsIn(bins.latency);
+  const waits = binsIn(bins.dbWait);
   const q = (bins: PackedBins, of: number) => quantileOfPacked(bins, of);
   const whole = Math.max(1, seconds.length);
   const { inForce, ...saw } = watched;
@@ -69,12 +69,12 @@ export function rollUp(
     ok: counts.ok,
     failed: counts.failed,
     cancelled: counts.cancelled,
-    meanMs: meanOf(counts.latencySumMs, latency),
+    meanMs: meanOf(counts.latencySumMs, bins.latency.total),
     ...{ p50Ms: q(latency, 0.5), p95Ms: q(latency, 0.95) },
     ...{ p99Ms: q(latency, 0.99), p999Ms: q(latency, 0.999) },
     // Each process reports its gauges once a second, so the sum over a minute's flushes is 60 times the mean.
     inFlight: all.flushes === 0 ? null : all.inFlightSum / whole,
-    dbWaitMs: meanOf(counts.dbWaitSumMs, waits),
+    dbWaitMs: meanOf(counts.dbWaitSumMs, bins.dbWait.total),
     dbWaitP95Ms: q(waits, 0.95),
     poolWaiting: all.poolFlushes === 0 ? null : all.poolSum / whole,
     processes: all.processSeconds / whole,
@@ -83,16 +83,26 @@ export function rollUp(
   };
 }
 
-function pointOf({ counts, broken }: Delta): KneePoint | null {
-  const answers = counts.ok + counts.failed;
-  const wMs = meanOf(counts.latencySumMs, packBins(counts.latency));
-  if (broken !== undefined || answers < POINT_ANSWERS || wMs === null) return null;
+interface Answered {
+  answers: number;
+  timed: number;
+  sumMs: number;
+}
+
+function answeredIn({ counts, bins }: Delta): Answered {
+  const { ok, failed, latencySumMs } = counts;
+  return { answers: ok + failed, timed: bins.latency.total, sumMs: latencySumMs };
+}
+
+function pointOf(before: Answered, now: Answered): KneePoint | null {
+  const answers = now.answers - before.answers;
+  const wMs = meanOf(now.sumMs - before.sumMs, now.timed - before.timed);
+  if (answers < POINT_ANSWERS || wMs === null) return null;
   const x = answers / POINT_S;
   // Little's law: N = X · W.
   return [x, (x * wMs) / 1000, wMs];
 }
 
-function meanOf(sumMs: number, bins: PackedBins): number | null {
-  const count = countOf(bins);
+function meanOf(sumMs: number, count: number): number | null {
   return count > 0 && sumMs > 0 ? sumMs / count : null;
 }

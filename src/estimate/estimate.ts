@@ -13,7 +13,6 @@ import {
   addFrame,
   emptyWindow,
   isShare,
-  keepMsOf,
   readyFrame,
   type SignalWindow,
   signalEstimate,
@@ -88,16 +87,15 @@ export function estimate(
 
   const windows: Record<string, SignalWindow> = {};
   const signals: Record<string, SignalEstimate> = {};
-  for (const [name, signal] of Object.entries(policy.signals)) {
+  for (const name in policy.signals) {
+    const signal = policy.signals[name]!;
     const before = from.signals[name] ?? emptyWindow();
-    const taken = takeIn(policy, name, signal, before, given, telemetry, running);
-    const { window, fresh } = taken;
+    const { window, fresh } = takeIn(policy, name, signal, before, given, telemetry, running);
     const seen = signalEstimate(policy, name, signal, window, nowMs, fresh);
-    const newestMs = window.frames.at(-1)?.atMs ?? nowMs;
-    const { missedSinceMs = null, ...rest } = window;
-    const objective = policy.objective[name];
-    const since = missedSince(objective, missedSinceMs, seen, newestMs, isShare(signal));
-    windows[name] = since === null ? rest : { ...rest, missedSinceMs: since };
+    const newestMs = window.frames[window.frames.length - 1]?.atMs ?? nowMs;
+    const missed = window.missedSinceMs ?? null;
+    const since = missedSince(policy.objective[name], missed, seen, newestMs, isShare(signal));
+    windows[name] = since === missed ? window : missingSince(window, since);
     signals[name] = since === null ? seen : { ...seen, missedMs: Math.round(newestMs - since) };
   }
   const { mix, seen: ofRoutes } =
@@ -124,6 +122,12 @@ export function estimate(
     },
     estimates: { signals, traffic, outcomes: outcomeCounts(policy, outcomes, added?.tick ?? null) },
   };
+}
+
+function missingSince(window: SignalWindow, since: number | null): SignalWindow {
+  if (since !== null) return { ...window, missedSinceMs: since };
+  const { missedSinceMs: _over, ...rest } = window;
+  return rest;
 }
 
 /** What does not hang on moments stays: how much is usual, and what a route usually takes. */
@@ -212,11 +216,6 @@ function takeIn(
           : (faultOfTelemetry(readings.telemetry, readings.atMs) ?? 'stale');
     return { window: { ...window, fault }, fresh: false };
   }
-  const { window: next, added } = addFrame(
-    window,
-    frame,
-    readings.atMs,
-    keepMsOf(policy, name, signal),
-  );
+  const { window: next, added } = addFrame(policy, name, signal, window, frame, readings.atMs);
   return { window: next, fresh: added };
 }

@@ -8,25 +8,27 @@ function sound(value: number): boolean {
   return Number.isFinite(value) && Math.abs(value) <= LARGEST;
 }
 
+const COUNTS = [
+  ...(['offered', 'admitted', 'ok', 'failed', 'timedOut', 'cancelled'] as const),
+  ...(['processes', 'reporting'] as const),
+] as const;
+
 /** Why a telemetry reading cannot be used, or null when it can. */
 export function telemetryFault(reading: TelemetryReading): MissingReason | null {
-  const counts = [
-    reading.offered,
-    reading.admitted,
-    reading.ok,
-    reading.failed,
-    reading.timedOut,
-    reading.cancelled,
-    reading.processes,
-    reading.reporting,
-    ...Object.values(reading.denied),
-    ...Object.values(reading.codes),
-  ];
-  if (![reading.fromMs, reading.toMs].every(Number.isFinite)) return 'not_finite';
-  if (!counts.every(sound)) return 'not_finite';
-  if (counts.some((count) => count < 0)) return 'reset';
-  if (reading.toMs <= reading.fromMs) return 'no_data';
-  return null;
+  const { fromMs, toMs, denied, codes } = reading;
+  if (!Number.isFinite(fromMs) || !Number.isFinite(toMs)) return 'not_finite';
+  let isSound = true;
+  let least = 0;
+  const look = (count: number) => {
+    isSound &&= sound(count);
+    least = Math.min(least, count);
+  };
+  for (const name of COUNTS) look(reading[name]);
+  for (const reason in denied) look(denied[reason]!);
+  for (const code in codes) look(codes[code]!);
+  if (!isSound) return 'not_finite';
+  if (least < 0) return 'reset';
+  return toMs <= fromMs ? 'no_data' : null;
 }
 
 /** Ahead of the tick by more than this is a clock that goes wrong; a reading of so long ago tells nothing of now. */

@@ -46,7 +46,10 @@ export function addOutcomes(
   const seen = t.generation;
   if (seen === null || (window.generation !== null && seen.id < window.generation)) {
     const nothing = { atMs: t.toMs, ok: 0, failed: 0, answers: none, matching: none };
-    return { window: { ...window, frames: recent(trips, window.frames, t.toMs) }, tick: nothing };
+    return {
+      window: { ...window, frames: recent(trips, window.frames, null, t.toMs) },
+      tick: nothing,
+    };
   }
   const same = seen.id === window.generation;
   // Within an interval nobody knows what came first: one good answer ends the row.
@@ -59,7 +62,7 @@ export function addOutcomes(
     answers: counted.map(({ answers }) => answers),
     matching: counted.map(({ matching }) => matching),
   };
-  const frames = recent(trips, [...(same ? window.frames : []), tick], t.toMs);
+  const frames = recent(trips, same ? window.frames : [], tick, t.toMs);
   return { window: { generation: seen.id, of, frames, inARow }, tick };
 }
 
@@ -99,14 +102,24 @@ function countedBy(
   }
 }
 
-/** The newest stays even when it spoke of longer than the window: it is all there is. */
+/** With `newest`. They lie in order. The newest stays even when it spoke of longer than the window: it is all there is. */
 function recent(
   trips: readonly Trip[],
   frames: readonly OutcomeFrame[],
+  newest: OutcomeFrame | null,
   nowMs: number,
 ): OutcomeFrame[] {
-  const keepMs = Math.max(LOOK_BACK_MS, ...trips.map(({ perMs }) => perMs));
-  return frames.filter((frame, i) => i === frames.length - 1 || nowMs - frame.atMs < keepMs);
+  let keepMs = LOOK_BACK_MS;
+  for (const { perMs } of trips) keepMs = Math.max(keepMs, perMs);
+  const last = newest === null ? frames.length - 1 : frames.length;
+  let from = 0;
+  while (from < last && nowMs - frames[from]!.atMs >= keepMs) from += 1;
+  if (newest === null) return frames.slice(from);
+  // Of just the size: what is pushed to a list is copied with room to spare.
+  const kept: OutcomeFrame[] = new Array(last - from + 1);
+  for (let i = from; i < last; i++) kept[i - from] = frames[i]!;
+  kept[last - from] = newest;
+  return kept;
 }
 
 export function outcomeCounts(
@@ -222,10 +235,11 @@ function within(frames: readonly OutcomeFrame[], perMs: number) {
   const newestMs = frames[frames.length - 1]?.atMs ?? 0;
   let ok = 0;
   let failed = 0;
-  frames.forEach((frame, at) => {
-    if (at < frames.length - 1 && newestMs - frame.atMs >= perMs) return;
+  for (let at = frames.length - 1; at >= 0; at--) {
+    const frame = frames[at]!;
+    if (at < frames.length - 1 && newestMs - frame.atMs >= perMs) break;
     ok += frame.ok;
     failed += frame.failed;
-  });
+  }
   return { ok, failed };
 }

@@ -6,12 +6,15 @@ import type { MissingReason, Reading } from '../sense/readings.js';
 import { round6, valueFault } from './finite.js';
 import {
   type Frame,
+  type Keep,
   lowest,
+  POOL_ANSWERS,
   type Pooled,
   pooledMean,
   pooledQuantile,
   pooledRatio,
   pushFrame,
+  STEADY_FRAMES,
   steadied,
   summed,
 } from './window.js';
@@ -71,7 +74,14 @@ export function readyFrame(signal: Signal, reading: Reading, window: SignalWindo
 }
 
 /** Adds a frame if it is newer than what is there; a repeated one adds nothing. */
-export function addFrame(window: SignalWindow, frame: Frame, nowMs: number, keepMs: number) {
+export function addFrame(
+  policy: Policy,
+  name: string,
+  signal: Signal,
+  window: SignalWindow,
+  frame: Frame,
+  nowMs: number,
+) {
   const last = window.frames[window.frames.length - 1];
   if (frame.atMs <= (last?.atMs ?? window.afterMs ?? Number.NEGATIVE_INFINITY)) {
     return { window, added: false };
@@ -81,25 +91,57 @@ export function addFrame(window: SignalWindow, frame: Frame, nowMs: number, keep
   const gapsMs = (window.gapsMs ?? []).slice(-4);
   gapsMs.push(clampGap(gap));
   const everyMs = middleOf(gapsMs);
-  const frames = pushFrame(window.frames, frame, keepMs);
+  const frames = pushFrame(window.frames, frame, keepOf(policy, name, signal));
   return {
     window: { ...window, frames, seenMs: nowMs, everyMs, gapsMs, fault: null },
     added: true,
   };
 }
 
+/** Found by counting: so few are not worth a sorted copy. */
 function middleOf(all: readonly number[]): number {
-  return [...all].sort((a, b) => a - b)[all.length >> 1]!;
+  const rank = all.length >> 1;
+  for (const one of all) {
+    let below = 0;
+    let same = 0;
+    for (const other of all) {
+      if (other < one) below += 1;
+      else if (other === one) same += 1;
+    }
+    if (below <= rank && rank < below + same) return one;
+  }
+  return all[rank]!;
 }
 
 function clampGap(gapMs: number): number {
   return Math.min(600_000, Math.max(250, Math.abs(gapMs)));
 }
 
-export function keepMsOf(policy: Policy, name: string, signal: Signal): number {
-  if (isShare(signal)) return RATIO_KEEP_MS;
-  if (signal.stat === 'errors') return countWindowMs(policy, name);
-  return isPlainNumber(signal) ? NUMBER_KEEP_MS : LATENCY_KEEP_MS;
+/** A quantile or mean of answers: of response time also what was answered while the slowest were still running. */
+const LATENCY_KEEP: Keep = { ms: LATENCY_KEEP_MS };
+const POOLED_KEEP: Keep = { ms: LATENCY_KEEP_MS, answers: POOL_ANSWERS };
+const SHARE_KEEP: Keep = { ms: RATIO_KEEP_MS, answers: RATIO_ANSWERS };
+const WAITS_KEEP: Keep = { ms: WAITS_SPAN_MS };
+const GAUGE_KEEP: Keep = { ms: LATENCY_KEEP_MS, frames: STEADY_FRAMES };
+const NUMBER_KEEP: Keep = { ms: NUMBER_KEEP_MS, frames: STEADY_FRAMES };
+
+/** What `statistic` looks at, and no more: windows of a thousand limiters are most of a daemon's memory. */
+function keepOf(policy: Policy, name: string, signal: Signal): Keep {
+  if (isShare(signal)) return SHARE_KEEP;
+  switch (signal.stat) {
+    case 'latency':
+      return LATENCY_KEEP;
+    case 'dbWait':
+    case 'eventLoopDelay':
+      return POOLED_KEEP;
+    case 'errors':
+      return { ms: countWindowMs(policy, name) };
+    case 'poolWaiting':
+    case 'waiting':
+      return WAITS_KEEP;
+    default:
+      return isPlainNumber(signal) ? NUMBER_KEEP : GAUGE_KEEP;
+  }
 }
 
 function countWindowMs(policy: Policy, name: string): number {
@@ -128,13 +170,13 @@ export function signalEstimate(
     (isPlainNumber(signal) && count === 0);
   const reason = faultOf(signal, window, silentMs, thin, count, value);
   const known = value !== null && Number.isFinite(value) && !(thin && isShare(signal));
-  return {
+  const estimate: SignalEstimate = {
     value: known ? round6(value) : null,
     fresh: added && reason === null && known,
     ageMs,
     count: Math.round(count),
-    ...(reason === null ? {} : { reason }),
   };
+  return reason === null ? estimate : { ...estimate, reason };
 }
 
 function faultOf(

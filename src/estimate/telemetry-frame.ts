@@ -17,22 +17,26 @@ export function telemetryFrame(
   const at = { atMs: t.toMs, spanMs };
   if (signal.source !== 'telemetry') return null;
   switch (signal.stat) {
-    case 'latency':
-    case 'dbWait': {
-      const bins = packBins(signal.stat === 'latency' ? t.latency : t.dbWait);
-      const sum = signal.stat === 'latency' ? t.latencySumMs : t.dbWaitSumMs;
+    case 'latency': {
+      const bins = packBins(t.latency);
       const count = countOf(bins);
-      const slow = signal.stat === 'latency' && running.length > 0 ? { running } : {};
-      if (signal.of !== 'mean') return { ...at, count, value: 0, bins, ...slow };
-      const counted = count > 0 || signal.stat === 'dbWait' ? count : t.ok + t.failed;
-      if (soundOrNull(sum) === null) return null;
-      return { ...at, count: counted, value: sum, ...slow };
+      const frame = timesFrame(
+        t,
+        signal.of,
+        bins,
+        count > 0 ? count : t.ok + t.failed,
+        t.latencySumMs,
+      );
+      if (frame !== null && running.length > 0) frame.running = running;
+      return frame;
+    }
+    case 'dbWait': {
+      const bins = packBins(t.dbWait);
+      return timesFrame(t, signal.of, bins, countOf(bins), t.dbWaitSumMs);
     }
     case 'eventLoopDelay': {
-      const bins = packBins(t.loopDelay ?? {});
-      if (signal.of !== 'mean') return { ...at, count: countOf(bins), value: 0, bins };
-      const sum = soundOrNull(t.loopDelaySumMs ?? 0);
-      return sum === null ? null : { ...at, count: countOf(bins), value: sum };
+      const bins = packBins(t.loopDelay ?? []);
+      return timesFrame(t, signal.of, bins, countOf(bins), t.loopDelaySumMs ?? 0);
     }
     case 'errorRatio': {
       const { ok, failed } = ofUpstream(signal.upstream, t);
@@ -70,6 +74,19 @@ export function telemetryFrame(
       return { ...at, count: t.ok + t.failed, value: good / (spanMs / 1000) };
     }
   }
+}
+
+/** Times: their bins for a quantile, or their sum for a mean, of which there may be as many as `timed`. */
+function timesFrame(
+  { fromMs, toMs }: TelemetryReading,
+  of: number | 'mean',
+  bins: PackedBins,
+  timed: number,
+  sumMs: number,
+): Frame | null {
+  const spanMs = toMs - fromMs;
+  if (of !== 'mean') return { atMs: toMs, spanMs, count: countOf(bins), value: 0, bins };
+  return soundOrNull(sumMs) === null ? null : { atMs: toMs, spanMs, count: timed, value: sumMs };
 }
 
 function gauge(at: Pick<Frame, 'atMs' | 'spanMs'>, value: number | null | undefined): Frame | null {

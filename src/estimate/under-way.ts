@@ -13,6 +13,20 @@ export interface Entered {
 
 /** What has run for longer than this is a stream or a leak, not a slow answer. */
 const HORIZON_MS = 60_000;
+const MOST = 60;
+
+/** They lie in order: what is forgotten, or is not older than the newest, is at the ends. */
+function withNewest(before: readonly Entered[], now: Entered): Entered[] {
+  let from = 0;
+  let to = before.length;
+  while (to > 0 && before[to - 1]!.toMs >= now.toMs) to -= 1;
+  while (from < to && now.toMs - before[from]!.toMs >= HORIZON_MS) from += 1;
+  from = Math.max(from, to + 1 - MOST);
+  const entered: Entered[] = new Array(to - from + 1);
+  for (let i = from; i < to; i++) entered[i - from] = before[i]!;
+  entered[to - from] = now;
+  return entered;
+}
 
 /**
  * Of I in flight at most A(T) were admitted within the last T, so at least I − A(T) have run for longer: a slow
@@ -30,8 +44,7 @@ export function stillRunning(
     return { entered: [], running: [] };
   }
   const now = { toMs: t.toMs, spanMs: t.toMs - t.fromMs, admitted: t.admitted, inFlight };
-  const kept = before.filter((e) => e.toMs < t.toMs && t.toMs - e.toMs < HORIZON_MS);
-  const entered = [...kept, now].slice(-60);
+  const entered = withNewest(before, now);
   const running: PackedBins = [];
   if (oldestMs < now.spanMs || inFlight <= t.admitted) return { entered, running };
 

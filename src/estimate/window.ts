@@ -19,27 +19,47 @@ export interface Frame {
 export const POOL_ANSWERS = 400;
 const POOL_FRAMES = 40;
 
+/** What statistics of a signal still use. */
+export interface Keep {
+  /** Frames of the last so many ms, and no more of them than `frames`. */
+  ms: number;
+  frames?: number;
+  /** Of these only the newest that together hold so many answers, where nothing looks further back. */
+  answers?: number;
+}
+
 /** Newest last; forgets what no statistic would still use. */
-export function pushFrame(frames: readonly Frame[], frame: Frame, keepMs: number): Frame[] {
+export function pushFrame(frames: readonly Frame[], frame: Frame, keep: Keep): Frame[] {
   // They lie in order: what goes is at the ends.
   let from = 0;
   let to = frames.length;
-  while (from < to && frame.atMs - frames[from]!.atMs >= keepMs) from += 1;
+  while (from < to && frame.atMs - frames[from]!.atMs >= keep.ms) from += 1;
   while (to > from && frames[to - 1]!.atMs >= frame.atMs) to -= 1;
-  const kept = frames.slice(Math.max(from, to - POOL_FRAMES + 1), to);
-  kept.push(frame);
+  from = Math.max(from, to + 1 - (keep.frames ?? POOL_FRAMES));
+  if (keep.answers !== undefined) {
+    let left = keep.answers - frame.count;
+    let first = to;
+    for (; first > from && left > 0; first--) left -= frames[first - 1]!.count;
+    from = first;
+  }
+  // Of just the size: what is pushed to a list is copied with room to spare.
+  const kept: Frame[] = new Array(to - from + 1);
+  for (let i = from; i < to; i++) kept[i - from] = frames[i]!;
+  kept[to - from] = frame;
   return kept;
 }
 
-/** The newest frames that together hold `answers`, newest first; at least one. */
-function pool(frames: readonly Frame[], answers: number): Frame[] {
-  const pooled: Frame[] = [];
-  let total = 0;
-  for (let i = frames.length - 1; i >= 0 && total < answers; i--) {
-    pooled.push(frames[i]!);
-    total += frames[i]!.count;
-  }
-  return pooled;
+/** Where the newest frames begin that together hold `answers`; they are at least one. */
+function poolFrom(frames: readonly Frame[], answers: number): number {
+  let from = frames.length;
+  for (let total = 0; from > 0 && total < answers; from--) total += frames[from - 1]!.count;
+  return from;
+}
+
+function countFrom(frames: readonly Frame[], from: number): number {
+  let count = 0;
+  for (let i = from; i < frames.length; i++) count += frames[i]!.count;
+  return count;
 }
 
 export interface Pooled {
@@ -54,24 +74,26 @@ export interface Pooled {
 export function pooledQuantile(frames: readonly Frame[], q: number): Pooled {
   const newest = frames[frames.length - 1];
   if (newest === undefined) return { value: null, count: 0 };
-  const pooled = pool(frames, POOL_ANSWERS);
-  const count = pooled.reduce((sum, frame) => sum + frame.count, 0);
-  const together = quantileOf(pooled, q);
-  const alone = newest.count > 0 ? quantileOf([newest], q) : null;
+  const from = poolFrom(frames, POOL_ANSWERS);
+  const count = countFrom(frames, from);
+  const together = quantileFrom(frames, from, q);
+  const alone = newest.count > 0 ? quantileFrom(frames, frames.length - 1, q) : null;
   const value = alone !== null && together !== null ? Math.min(alone, together) : together;
   const slow = slowRunning(newest, value);
   if (slow.length === 0) return { value, count };
-  const beside = contemporaries(frames, slow);
-  const atLeast = quantileOfFrames([...binsOf(beside), slow], q);
+  const beside = besideFrom(frames, slow);
+  const atLeast = quantileOfFrames(frames, beside, q, slow);
   return {
     value: atLeast === null || (value !== null && value > atLeast) ? value : atLeast,
-    count: beside.reduce((sum, frame) => sum + frame.count, countOf(slow)),
+    count: countFrom(frames, beside) + countOf(slow),
   };
 }
 
+const NONE: PackedBins = [];
+
 /** Requests still running that have already taken longer than `value`: answers that will be at least as slow. */
-function slowRunning(newest: Frame, value: number | null): PackedBins {
-  const { running = [] } = newest;
+function slowRunning({ running }: Frame, value: number | null): PackedBins {
+  if (running === undefined) return NONE;
   const slow: PackedBins = [];
   for (let i = 0; i < running.length; i += 2) {
     if (binValue(running[i]!) > (value ?? 0)) slow.push(running[i]!, running[i + 1]!);
@@ -79,26 +101,25 @@ function slowRunning(newest: Frame, value: number | null): PackedBins {
   return slow;
 }
 
-/** What was answered while the oldest of them ran: they are to be judged beside that, not beside what went before. */
-function contemporaries(frames: readonly Frame[], slow: PackedBins): Frame[] {
+/** Where that begins which was answered while the oldest of them ran: they are judged beside it, not beside what went before. */
+function besideFrom(frames: readonly Frame[], slow: PackedBins): number {
   const newestMs = frames[frames.length - 1]!.atMs;
   const oldestMs = binValue(slow[slow.length - 2]!);
-  return frames.filter((frame) => newestMs - frame.atMs < oldestMs);
+  let from = frames.length;
+  while (from > 0 && newestMs - frames[from - 1]!.atMs < oldestMs) from -= 1;
+  return from;
 }
 
-function binsOf(frames: readonly Frame[]): PackedBins[] {
-  const all: PackedBins[] = [];
-  for (const { bins } of frames) if (bins !== undefined) all.push(bins);
-  return all;
-}
-
-function quantileOf(frames: readonly Frame[], q: number): number | null {
-  const bins = binsOf(frames);
-  if (bins.length > 0) return quantileOfFrames(bins, q);
+function quantileFrom(frames: readonly Frame[], from: number, q: number): number | null {
+  for (let i = from; i < frames.length; i++) {
+    if (frames[i]!.bins !== undefined) return quantileOfFrames(frames, from, q);
+  }
   // Ready quantiles cannot be merged exactly: the mean of their logarithms, weighted by answers.
   let weight = 0;
   let sum = 0;
-  for (const frame of frames) {
+  // Newest first.
+  for (let i = frames.length - 1; i >= from; i--) {
+    const frame = frames[i]!;
     if (!(frame.count > 0)) continue;
     weight += frame.count;
     sum += frame.count * Math.log(Math.max(frame.value, 1e-6));
@@ -108,9 +129,13 @@ function quantileOf(frames: readonly Frame[], q: number): number | null {
 
 /** Σ value ÷ Σ count over the newest frames that hold `answers`. */
 export function pooledRatio(frames: readonly Frame[], answers: number): Pooled {
-  const pooled = pool(frames, answers);
-  const count = pooled.reduce((sum, frame) => sum + frame.count, 0);
-  const value = pooled.reduce((sum, frame) => sum + frame.value, 0);
+  const from = poolFrom(frames, answers);
+  let count = 0;
+  let value = 0;
+  for (let i = frames.length - 1; i >= from; i--) {
+    count += frames[i]!.count;
+    value += frames[i]!.value;
+  }
   return { value: count > 0 ? value / count : null, count };
 }
 
@@ -118,14 +143,13 @@ export function pooledRatio(frames: readonly Frame[], answers: number): Pooled {
 export function pooledMean(frames: readonly Frame[], answers: number): Pooled {
   const mean = pooledRatio(frames, answers);
   const newest = frames[frames.length - 1];
-  const slow = newest === undefined ? [] : slowRunning(newest, mean.value);
+  const slow = newest === undefined ? NONE : slowRunning(newest, mean.value);
   if (slow.length === 0) return mean;
-  const beside = contemporaries(frames, slow);
   let count = 0;
   let sum = 0;
-  for (const frame of beside) {
-    count += frame.count;
-    sum += frame.value;
+  for (let i = besideFrom(frames, slow); i < frames.length; i++) {
+    count += frames[i]!.count;
+    sum += frames[i]!.value;
   }
   for (let i = 0; i < slow.length; i += 2) {
     count += slow[i + 1]!;
@@ -135,7 +159,7 @@ export function pooledMean(frames: readonly Frame[], answers: number): Pooled {
 }
 
 /** Readings of a plain number that a steadied one looks back over. */
-const STEADY_FRAMES = 5;
+export const STEADY_FRAMES = 5;
 /** Weight of the newest median of three. */
 const STEADY_WEIGHT = 0.7;
 /** Two first readings that differ by more than this factor do not agree: one of them is a slip. */

@@ -1,8 +1,14 @@
 /** The sums of one interval of telemetry, empty. Pure. Stage: sense. */
+import { type BinSums, clearBins, createBinSums } from '../histogram.js';
 import type { TelemetryReading } from './readings.js';
 
-/** Bin and count in turn, as they come: who needs them adds them up. */
 type BinsOf = 'latency' | 'failedLatency' | 'dbWait' | 'loopDelay';
+export type DeltaBins = Record<BinsOf, BinSums>;
+
+export function createDeltaBins(): DeltaBins {
+  const [latency, failedLatency] = [createBinSums(), createBinSums()];
+  return { latency, failedLatency, dbWait: createBinSums(), loopDelay: createBinSums() };
+}
 
 /** Sums of one interval, before gauges are divided by the flushes that gave them. */
 export interface Delta {
@@ -20,8 +26,8 @@ export interface Delta {
     | 'memory'
     | 'clocksFar'
     | BinsOf
-  > &
-    Record<BinsOf, number[]>;
+  >;
+  bins: DeltaBins;
   /** Fields that grew. */
   grown: number;
   flushes: number;
@@ -48,8 +54,14 @@ export interface Delta {
 /** Names that services make up are keys here, so nothing is inherited from Object. */
 export const byName = <T>() => Object.create(null) as Record<string, T>;
 
-export function emptyDelta(): Delta {
+/** `bins` are emptied, and this delta's until another is made with them: each is a large table. */
+export function emptyDelta(bins: DeltaBins = createDeltaBins()): Delta {
+  clearBins(bins.latency);
+  clearBins(bins.failedLatency);
+  clearBins(bins.dbWait);
+  clearBins(bins.loopDelay);
   return {
+    bins,
     counts: {
       offered: 0,
       admitted: 0,
@@ -59,15 +71,11 @@ export function emptyDelta(): Delta {
       failed: 0,
       timedOut: 0,
       cancelled: 0,
-      latency: [],
       latencySumMs: 0,
-      failedLatency: [],
       codes: byName(),
       upstreams: byName(),
       routes: byName(),
-      dbWait: [],
       dbWaitSumMs: 0,
-      loopDelay: [],
       loopDelaySumMs: 0,
       oldestMs: 0,
       fallback: 0,

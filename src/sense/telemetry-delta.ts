@@ -1,8 +1,8 @@
 /** Fields of telemetry seconds, as counts since the last look, → one telemetry reading. Pure. Stage: sense. */
-import { binValue } from '../histogram.js';
-import { CODE_BYTES, codeOf, FIELD } from '../redis/telemetry-fields.js';
-import { byName, type Delta } from './delta.js';
-import { binIn, gainsOf, nameIn, type SecondLines } from './second-lines.js';
+import { type BinSums, binValue, sumBin } from '../histogram.js';
+import { byName, type Delta, type DeltaBins } from './delta.js';
+import { createFieldNames } from './field-names.js';
+import { binIn, gainsOf, type SecondLines } from './second-lines.js';
 import { SKEW_HOLD_MS } from './skew.js';
 
 /** Adds what a second gained since `before`. */
@@ -14,7 +14,9 @@ export function addSecond(delta: Delta, before: SecondLines | undefined, now: Se
     const start = from[i]!;
     const end = to[i]!;
     const count = by[i]!;
-    if (!addBin(delta, now, start, end, count)) addNamed(delta, now, start, end, count);
+    if (addBin(delta, now, start, end, count)) continue;
+    const field = meaningOf(now, start, end);
+    field?.add(delta, count, field.name, field.code);
   }
 }
 
@@ -25,9 +27,9 @@ const W = 119;
 const E = 101;
 const COLON = 58;
 
-/** Most fields are bins: they are counted without a text of their own. */
+/** Most fields are bins: they are counted without a look at their names. */
 function addBin(
-  delta: Delta,
+  { bins }: Delta,
   lines: SecondLines,
   from: number,
   to: number,
@@ -37,146 +39,126 @@ function addBin(
   const failed = kind === L && lines[from + 1] === F;
   const colon = failed ? from + 2 : from + 1;
   if (lines[colon] !== COLON) return false;
-  const bins = binsOf(delta, kind, failed);
-  if (bins === null) return false;
-  const bin = binIn(lines, colon + 1, to);
-  if (!Number.isNaN(bin)) bins.push(bin, count);
+  const sums = sumsOf(bins, kind, failed);
+  if (sums === null) return false;
+  sumBin(sums, binIn(lines, colon + 1, to), count);
   return true;
 }
 
-function binsOf({ counts }: Delta, kind: number | undefined, failed: boolean): number[] | null {
-  if (kind === L) return failed ? counts.failedLatency : counts.latency;
-  return kind === W ? counts.dbWait : kind === E ? counts.loopDelay : null;
+function sumsOf(bins: DeltaBins, kind: number | undefined, failed: boolean): BinSums | null {
+  if (kind === L) return failed ? bins.failedLatency : bins.latency;
+  return kind === W ? bins.dbWait : kind === E ? bins.loopDelay : null;
 }
 
-/** Fields without a name, by their code. */
-const PLAIN = new Map(
-  Object.values(FIELD)
-    .filter((field) => typeof field === 'string' && field.length <= CODE_BYTES)
-    .map((field) => [codeOf(Buffer.from(field as string), 0, field.length), field as string]),
+type Add = (delta: Delta, count: number, name: string, code: string) => void;
+
+/** What a field adds to, by its kind. */
+const ADD: Readonly<Record<string, Add>> = {
+  n: (delta, count) => {
+    delta.flushes += count;
+  },
+  p: (delta, _count, name) => {
+    delta.processes.add(name);
+    delta.processSeconds += 1;
+  },
+  pr: (delta, _count, name) => {
+    delta.reporting.add(name);
+    delta.reportingSeconds += 1;
+  },
+  off: (delta, count) => {
+    delta.counts.offered += count;
+  },
+  fb: (delta, count) => {
+    delta.counts.fallback += count;
+  },
+  sl: (delta, count) => {
+    delta.counts.slowDecisions += count;
+  },
+  ov: (delta, count) => {
+    delta.counts.overflow += count;
+  },
+  adm: (delta, count) => {
+    delta.counts.admitted += count;
+  },
+  d: (delta, count, name) => {
+    increase(delta.counts.denied, name, count);
+  },
+  sd: (delta, count, name) => {
+    increase(delta.counts.wouldDeny, name, count);
+  },
+  ok: (delta, count) => {
+    delta.counts.ok += count;
+  },
+  to: (delta, count) => {
+    delta.counts.timedOut += count;
+    delta.counts.failed += count;
+  },
+  err: (delta, count) => {
+    delta.counts.failed += count;
+  },
+  can: (delta, count) => {
+    delta.counts.cancelled += count;
+  },
+  ls: (delta, count) => {
+    delta.counts.latencySumMs += count / 1000;
+  },
+  ws: (delta, count) => {
+    delta.counts.dbWaitSumMs += count / 1000;
+  },
+  rn: (delta, count, name) => {
+    route(delta, name).n += count;
+  },
+  rs: (delta, count, name) => {
+    route(delta, name).sumMs += count / 1000;
+  },
+  c: (delta, count, name) => {
+    increase(delta.counts.codes, name, count);
+  },
+  uo: (delta, count, name) => {
+    upstream(delta, name).ok += count;
+  },
+  ue: (delta, count, name) => {
+    upstream(delta, name).failed += count;
+  },
+  uc: (delta, count, name, code) => {
+    increase(upstream(delta, name).codes, code, count);
+  },
+  pw: (delta, count) => {
+    delta.poolSum += count;
+  },
+  pn: (delta, count) => {
+    delta.poolFlushes += count;
+  },
+  inf: (delta, count) => {
+    delta.inFlightSum += count;
+  },
+  o: (delta, _count, name) => {
+    delta.counts.oldestMs = Math.max(delta.counts.oldestMs, binValue(Number(name)));
+  },
+  vn: (delta, count) => {
+    delta.vitals += count;
+  },
+  vc: (delta, count) => {
+    delta.cpuSum += count;
+  },
+  vm: (delta, count) => {
+    delta.memorySum += count;
+  },
+  es: (delta, count) => {
+    delta.counts.loopDelaySumMs += count / 1000;
+  },
+  k: (delta, count, name) => {
+    addSkew(delta, Number(name) * 1000, count);
+  },
+  go: (delta, count, name, code) => addGeneration(delta, 'go', Number(name), code, count),
+  ge: (delta, count, name, code) => addGeneration(delta, 'ge', Number(name), code, count),
+  gc: (delta, count, name, code) => addGeneration(delta, 'gc', Number(name), code, count),
+};
+
+/** A newer SDK may report what this daemon does not know. */
+const meaningOf = createFieldNames(({ kind, name, code }) =>
+  Object.hasOwn(ADD, kind) ? { add: ADD[kind]!, name, code } : null,
 );
-
-/** `uc:pay:E1` is kind, name and code. */
-function addNamed(delta: Delta, lines: SecondLines, from: number, to: number, count: number): void {
-  if (to - from <= CODE_BYTES) {
-    const plain = PLAIN.get(codeOf(lines, from, to));
-    if (plain !== undefined) {
-      addField(delta, plain, '', '', count);
-      return;
-    }
-  }
-  const field = nameIn(lines, from, to);
-  const parts = field.includes(':') ? field.split(':') : [field];
-  addField(delta, parts[0]!, parts[1] ?? '', parts[2] ?? '', count);
-}
-
-function addField(delta: Delta, kind: string, name: string, code: string, count: number): void {
-  const { counts } = delta;
-  switch (kind) {
-    case 'n':
-      delta.flushes += count;
-      return;
-    case 'p':
-      delta.processes.add(name);
-      delta.processSeconds += 1;
-      return;
-    case 'pr':
-      delta.reporting.add(name);
-      delta.reportingSeconds += 1;
-      return;
-    case 'off':
-      counts.offered += count;
-      return;
-    case 'fb':
-      counts.fallback += count;
-      return;
-    case 'sl':
-      counts.slowDecisions += count;
-      return;
-    case 'ov':
-      counts.overflow += count;
-      return;
-    case 'adm':
-      counts.admitted += count;
-      return;
-    case 'd':
-      increase(counts.denied, name, count);
-      return;
-    case 'sd':
-      increase(counts.wouldDeny, name, count);
-      return;
-    case 'ok':
-      counts.ok += count;
-      return;
-    case 'to':
-      counts.timedOut += count;
-      counts.failed += count;
-      return;
-    case 'err':
-      counts.failed += count;
-      return;
-    case 'can':
-      counts.cancelled += count;
-      return;
-    case 'ls':
-      counts.latencySumMs += count / 1000;
-      return;
-    case 'ws':
-      counts.dbWaitSumMs += count / 1000;
-      return;
-    case 'rn':
-      route(delta, name).n += count;
-      return;
-    case 'rs':
-      route(delta, name).sumMs += count / 1000;
-      return;
-    case 'c':
-      increase(counts.codes, name, count);
-      return;
-    case 'uo':
-      upstream(delta, name).ok += count;
-      return;
-    case 'ue':
-      upstream(delta, name).failed += count;
-      return;
-    case 'uc':
-      increase(upstream(delta, name).codes, code, count);
-      return;
-    case 'pw':
-      delta.poolSum += count;
-      return;
-    case 'pn':
-      delta.poolFlushes += count;
-      return;
-    case 'inf':
-      delta.inFlightSum += count;
-      return;
-    case 'o':
-      counts.oldestMs = Math.max(counts.oldestMs, binValue(Number(name)));
-      return;
-    case 'vn':
-      delta.vitals += count;
-      return;
-    case 'vc':
-      delta.cpuSum += count;
-      return;
-    case 'vm':
-      delta.memorySum += count;
-      return;
-    case 'es':
-      counts.loopDelaySumMs += count / 1000;
-      return;
-    case 'k':
-      addSkew(delta, Number(name) * 1000, count);
-      return;
-    case 'go':
-    case 'ge':
-    case 'gc':
-      addGeneration(delta, kind, Number(name), code, count);
-      return;
-    // A newer SDK may report what this daemon does not know.
-  }
-}
 
 function addSkew(delta: Delta, skewMs: number, flushes: number): void {
   if (!Number.isSafeInteger(skewMs)) return;

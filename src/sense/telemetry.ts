@@ -1,12 +1,13 @@
 /** Reads what the services reported since the last tick, each count once, however late its flush came. Stage: sense. */
 import type { Clock } from '../clock.js';
+import { binsIn } from '../histogram.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { readHashes } from '../redis/read-hashes.js';
 import type { RedisClient } from '../redis/scripts.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
 import { readSeconds, type Second } from '../redis/telemetry-seconds.js';
 import { DeadlineError, within } from './deadline.js';
-import { type Delta, emptyDelta } from './delta.js';
+import { createDeltaBins, type Delta, emptyDelta } from './delta.js';
 import { createInterval } from './interval.js';
 import type { Missing, TelemetryReading } from './readings.js';
 import { addSecond } from './telemetry-delta.js';
@@ -34,6 +35,9 @@ export interface TelemetrySourceOptions {
 const LATE_SECONDS = 5;
 /** Redis time that runs this far off the monotonic clock between two looks has been set. */
 const SKEW_MS = 2000;
+
+/** One set is enough for all limiters: a delta becomes a reading before the next is made. */
+const bins = createDeltaBins();
 
 interface Look {
   nowMs: number;
@@ -93,7 +97,7 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       interval.reset();
       return missing('clock_skew', `Redis's clock moved by ${Math.round(off)} ms`);
     }
-    const delta = emptyDelta();
+    const delta = emptyDelta(bins);
     for (const [second, found] of seen.seconds) {
       const before = last.seconds.get(second);
       if (found !== before) addSecond(delta, before?.lines, found.lines);
@@ -124,6 +128,10 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       processes,
       reporting: Math.min(processes, delta.reporting.size),
       ...delta.counts,
+      latency: binsIn(delta.bins.latency),
+      failedLatency: binsIn(delta.bins.failedLatency),
+      dbWait: binsIn(delta.bins.dbWait),
+      loopDelay: binsIn(delta.bins.loopDelay),
       ...(delta.clockSkewMs === 0 ? {} : { clockSkewMs: delta.clockSkewMs }),
       ...(delta.farFlushes > delta.flushes / 2 ? { clocksFar: true as const } : {}),
       cpu: delta.vitals === 0 ? null : delta.cpuSum / delta.vitals / 1000,
