@@ -5,6 +5,7 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { FlyballError } from '../errors.js';
 import type { Metrics } from './metrics.js';
+import { metricsPage } from './metrics-page.js';
 
 /** A check answers null when all is well, else what is wrong. */
 export type Check = () => Promise<string | null> | string | null;
@@ -43,9 +44,8 @@ export function createApp(checks: HealthChecks, metrics: Metrics): Hono {
     return answer(live.failed, lines, verbose, degraded.failed ? 'degraded' : 'ok');
   });
   app.get('/metrics', async () => {
-    const { registry } = metrics;
-    return new Response(await registry.metrics(), {
-      headers: { 'content-type': registry.contentType },
+    return new Response(await metricsPage(metrics), {
+      headers: { 'content-type': metrics.registry.contentType },
     });
   });
   app.notFound((c) => c.text('Not found. Try /livez, /readyz, /healthz, /metrics.\n', 404));
