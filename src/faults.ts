@@ -14,6 +14,8 @@ const REDIS_FAULTS: readonly {
   code: string;
   means: string;
   mend: string;
+  /** In place of it where nothing was to be written. */
+  mendOfReading?: string;
   exit: number;
 }[] = [
   {
@@ -42,18 +44,21 @@ const REDIS_FAULTS: readonly {
     code: 'FLYBALL_E_REDIS_LOST',
     means: 'Redis went away while the command ran',
     mend: 'A change may have been written or not: flyball audit shows it once Redis answers.',
+    mendOfReading: 'Ask again once Redis answers.',
     exit: EXIT.redisUnreachable,
   },
 ];
 
-export function describeFault(error: unknown): Fault {
+/** `reads`: what failed was to write nothing. */
+export function describeFault(error: unknown, { reads = false } = {}): Fault {
   if (error instanceof FlyballError || error instanceof FlyballTypeError) {
     return { code: error.code, message: redactUrl(error.message), exit: exitFor(error.code) };
   }
   const message = redactUrl(error instanceof Error ? error.message : String(error));
   const known = REDIS_FAULTS.find((fault) => fault.says.test(message));
   if (known) {
-    const { code, means, mend, exit } = known;
+    const { code, means, exit } = known;
+    const mend = (reads && known.mendOfReading) || known.mend;
     return { code, message: `${means}: ${message.replace(/\.$/, '')}. ${mend}`, exit };
   }
   return {

@@ -52,7 +52,7 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
         if (route.method !== 'get') deps.shared.forget();
         return result instanceof Response ? result : jsonAnswer(result);
       } catch (error) {
-        return failed(error);
+        return failed(error, route.method === 'get');
       }
     });
   }
@@ -81,8 +81,8 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
     return deps.shared.answer(asked, async () => textOf(await route.handle(call)));
   }
 
-  function failed(error: unknown): Response {
-    const answer = problemAnswer(error);
+  function failed(error: unknown, reads: boolean): Response {
+    const answer = problemAnswer(error, { reads });
     if (answer.status >= 500 && !(error instanceof ApiError)) {
       deps.log.warn({ event: 'api_fault', err: error }, 'A request of the HTTP API failed.');
     }

@@ -48,12 +48,12 @@ export class ApiError extends FlyballError {
 }
 
 /** Anything thrown as an answer; what nobody foresaw tells nothing of the inside. */
-export function problemAnswer(error: unknown): Response {
+export function problemAnswer(error: unknown, { reads = false } = {}): Response {
   if (error instanceof ApiError) {
     const { headers, ...more } = error.more;
     return answer(error.status, error.code, error.message, more, headers);
   }
-  const { code, message } = describeFault(error);
+  const { code, message } = describeFault(error, { reads });
   if (code === 'FLYBALL_E_INTERNAL') {
     return answer(500, code, 'The daemon met an unexpected fault; its log says which.');
   }

@@ -1,11 +1,12 @@
 /** Output rules of every command: streams, colour, JSON, hostile text, lengths of time, exit codes. */
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { problemAnswer } from '../../src/api/problem.js';
 import { parseRevision, parseSince, parseSpan } from '../../src/cli/options.js';
 import { createIo, UsageError, wantsColour } from '../../src/cli/output.js';
 import { clean, closest, guardTerminal, number, safeJson, span } from '../../src/cli/text.js';
 import { FlyballError, PolicyError } from '../../src/errors.js';
-import { exitFor } from '../../src/faults.js';
+import { describeFault, exitFor } from '../../src/faults.js';
 import { inertLine } from '../../src/unsafe.js';
 
 function capture(tty = false, env: NodeJS.ProcessEnv = {}) {
@@ -135,6 +136,17 @@ describe('the io of a command', () => {
     const { io, err } = capture();
     expect(io.fail(new Error(says))).toBe(exit);
     expect(err()).toMatch(told);
+  });
+
+  test('of what only reads none is told that a change may have been written', async () => {
+    const reads = { reads: true };
+    const told = describeFault(new Error('Command timed out'), reads).message;
+    expect(told).toBe(
+      'Redis went away while the command ran: Command timed out. Ask again once Redis answers.',
+    );
+    const problem = await problemAnswer(new Error('Command timed out'), reads).json();
+    expect(problem).toMatchObject({ status: 503, detail: told });
+    expect(describeFault(new Error('OOM'), reads)).toEqual(describeFault(new Error('OOM')));
   });
 
   test('it may ask only at a terminal, without --no-input and --json', () => {
