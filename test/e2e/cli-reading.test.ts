@@ -1,6 +1,6 @@
 /** What all reading commands share: hostile data, usage errors, and the built program as its own process. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -150,5 +150,30 @@ describe('the built program', { timeout: 180_000 }, () => {
     });
     await new Promise((ok) => child.once('close', ok));
     expect(err).not.toMatch(/EPIPE|error:/);
+  });
+
+  test('a result that cannot be written does not pass for one that was', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'flyball-out-')), 'out');
+    writeFileSync(file, '');
+    // As a full disk: each write is refused.
+    const readOnly = openSync(file, 'r');
+    try {
+      const child = spawn(process.execPath, [MAIN, 'status', '--json'], {
+        env: { ...rig.env, PATH: process.env.PATH },
+        stdio: ['ignore', readOnly, 'pipe'],
+      });
+      let err = '';
+      child.stderr!.on('data', (chunk) => {
+        err += chunk;
+      });
+      const code = await new Promise((ok) => child.once('close', ok));
+      expect([code, err]).toEqual([
+        1,
+        expect.stringMatching(/^error: FLYBALL_E_CLI_OUTPUT: .*EBADF/),
+      ]);
+    } finally {
+      closeSync(readOnly);
+      rmSync(join(file, '..'), { recursive: true, force: true });
+    }
   });
 });
