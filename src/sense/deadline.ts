@@ -7,17 +7,20 @@ export class DeadlineError extends Error {
 }
 
 /** Rejects with a `DeadlineError` when `work` takes longer; a later outcome of it is ignored. */
-export async function within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<never>((_ok, no) => {
-    timer = setTimeout(() => no(new DeadlineError(deadlineMs)), deadlineMs);
+export function within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((ok, no) => {
+    const timer = setTimeout(() => no(new DeadlineError(deadlineMs)), deadlineMs);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        ok(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        no(error);
+      },
+    );
   });
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Waits for `work`, but no longer than `ms`; never rejects. What takes longer goes on by itself. */

@@ -56,7 +56,7 @@ export function createSampler(options: SamplerOptions): Sampler {
       const startMs = clock.monotonicMs();
       const asked = sources.ask();
       const look = await telemetry.read();
-      await waitAtMost(patienceMs - (clock.monotonicMs() - startMs), asked);
+      if (asked !== null) await waitAtMost(patienceMs - (clock.monotonicMs() - startMs), asked);
       if (look.nowMs !== null) known = { nowMs: look.nowMs, monotonicMs: startMs };
       const atMs = known ? known.nowMs + startMs - known.monotonicMs : clock.nowMs();
       const signals: Record<string, Reading> = {};

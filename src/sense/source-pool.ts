@@ -7,9 +7,10 @@ import { createSource, type SourcedSignal, sourceKey } from './sources.js';
 export interface OpenSignals {
   /**
    * Begins a look at each source that was not asked for this tick. Settles when what was begun for these signals has
-   * ended; never rejects. One that still runs from a tick before goes on, and is not asked twice.
+   * ended, null when nothing is under way; never rejects. One that still runs from a tick before goes on, and is not
+   * asked twice.
    */
-  ask(): Promise<void>;
+  ask(): Promise<unknown> | null;
   /** The newest answer that is there for each signal, however old. */
   newest(): [name: string, found: Seen | Missing][];
   /** Ends when each source that nobody else reads is closed. */
@@ -108,9 +109,9 @@ export function createSourcePool(options: SourcePoolOptions): SourcePool {
       const sources = new Set(mine.map(({ shared }) => shared));
       let open = true;
       return {
-        async ask() {
+        ask() {
           const begun = [...sources].map(ask).filter((under) => under !== null);
-          if (begun.length > 0) await Promise.all(begun);
+          return begun.length > 0 ? Promise.all(begun) : null;
         },
         newest() {
           return mine.map(({ name, shared, text }) => {

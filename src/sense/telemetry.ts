@@ -3,13 +3,15 @@ import type { Clock } from '../clock.js';
 import { binsIn } from '../histogram.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { readHashes } from '../redis/read-hashes.js';
+import type { MarkedKey } from '../redis/read-marked.js';
 import type { RedisClient } from '../redis/scripts.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
-import { readSeconds, type Second } from '../redis/telemetry-seconds.js';
+import { readSeconds } from '../redis/telemetry-seconds.js';
 import { DeadlineError, within } from './deadline.js';
 import { createDeltaBins, type Delta, emptyDelta } from './delta.js';
 import { createInterval } from './interval.js';
 import type { Missing, TelemetryReading } from './readings.js';
+import type { SecondLines } from './second-lines.js';
 import { addSecond } from './telemetry-delta.js';
 
 export interface TelemetryLook {
@@ -39,10 +41,16 @@ const SKEW_MS = 2000;
 /** One set is enough for all limiters: a delta becomes a reading before the next is made. */
 const bins = createDeltaBins();
 
+/** A second as it was last read; without a mark it is not there. The same object again: nothing was added. */
+interface Kept extends MarkedKey {
+  second: number;
+  lines?: SecondLines;
+}
+
 interface Look {
   nowMs: number;
   monotonicMs: number;
-  seconds: Map<number, Second>;
+  seconds: Map<number, Kept>;
 }
 
 /**
@@ -68,15 +76,17 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       newest - TELEMETRY_TTL_MS / 1000,
     );
     const monotonicMs = clock.monotonicMs();
-    const wanted = span(oldest, newest).map((second) => {
+    const wanted: Kept[] = [];
+    for (let second = oldest; second <= newest; second++) {
       const before = last?.seconds.get(second);
-      return { second, before, key: keys.telemetry(second), mark: before?.mark ?? '' };
-    });
+      wanted.push(before ?? { second, key: keys.telemetry(second), mark: '' });
+    }
     const { seconds: found, nowUs } = await readSeconds(redis, wanted);
-    const seconds = new Map<number, Second>();
-    for (const [i, { second, before }] of wanted.entries()) {
-      const now = found[i] ?? before;
-      if (now !== undefined && now.mark !== '') seconds.set(second, now);
+    const seconds = new Map<number, Kept>();
+    for (const [i, before] of wanted.entries()) {
+      const { second, key } = before;
+      const now = found[i];
+      seconds.set(second, now ? { second, key, mark: now.mark, lines: now.lines } : before);
     }
     return { nowMs: nowUs / 1000, monotonicMs, seconds };
   }
@@ -100,7 +110,8 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
     const delta = emptyDelta(bins);
     for (const [second, found] of seen.seconds) {
       const before = last.seconds.get(second);
-      if (found !== before) addSecond(delta, before?.lines, found.lines);
+      if (found === before || found.mark === '' || found.lines === undefined) continue;
+      addSecond(delta, before?.lines, found.lines);
     }
     if (delta.flushes === 0) {
       // Counts without their flush are the first half of one: they wait for the next look.
@@ -156,10 +167,6 @@ export function createTelemetrySource(options: TelemetrySourceOptions): Telemetr
       }
     },
   };
-}
-
-function span(from: number, to: number): number[] {
-  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
 }
 
 function reasonOf(error: unknown): Missing['reason'] {
