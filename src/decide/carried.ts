@@ -25,7 +25,7 @@ const SAME = 1e-6;
  *   gliding, or moved        nothing pending: by a person, a window, another daemon, a server that lost a write
  *   from would-be to auto    nothing pending, nor the other way
  *
- * What was learnt of the service (its throughput, its response time at leisure, how it answers) stays in all but the first.
+ * What was learnt of the service (throughput, response time at leisure, how it answers) stays in all but the first.
  */
 export function carriedOver(policy: Policy, { law, memory }: DecideState, sample: Sample): Memory {
   if (law !== policy.control.law) {
