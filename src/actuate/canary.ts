@@ -10,9 +10,8 @@ import {
   goesOn,
   isTried,
   parseCanary,
-  whyRests,
+  restsAt,
 } from '../redis/canary.js';
-import { effective } from '../redis/effective.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { type RedisClient, readParamsAnyhow, write } from './actuator.js';
@@ -104,9 +103,7 @@ function refusesCanary(
   { percent }: CanaryWish,
 ): string | null {
   if (from === null) return 'the adopted policy cannot be read';
-  const nowMs = nowUs / 1000;
-  const { state } = effective(params, nowMs);
-  return whyRests({ ...params, state }, nowMs) ?? noCanaryWhy(from, to, percent);
+  return restsAt(params, nowUs / 1000) ?? noCanaryWhy(from, to, percent);
 }
 
 /**

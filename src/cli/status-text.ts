@@ -77,7 +77,7 @@ export function statusLines(c: Colours, view: StatusView, nowMs: number, columns
     row('profile', c.cyan(`${clean(name)} ${left}`));
   }
   if (view.rollout) row('enforced for', c.cyan(rolloutLine(view.rollout)));
-  if (view.canary) row('canary', c.cyan(canaryLine(view.canary)));
+  if (view.canary) row('canary', c.cyan(canaryLine(view.canary, nowMs)));
   if (view.routes.length > 0) row('routes', view.routes.map(clean).join(', '));
   row('daemon', daemonText(view));
   if (view.law)
@@ -238,8 +238,12 @@ const ENDED = {
   stopped: 'was ended',
 };
 
-function canaryLine({ policy, limiter, percent, judgedMs, ended }: CanaryView): string {
+function canaryLine(canary: CanaryView, nowMs: number): string {
+  const { policy, limiter, percent, judgedMs, untilMs, ended, rests } = canary;
   const version = `policy ${clean(policy).slice(0, 12)}`;
   if (ended !== null) return `${version} ${ENDED[ended]}; it waits for its file to change`;
-  return `${version} on ${percent} % of the subjects (${clean(limiter)}), judged after ${clockTime(judgedMs)}`;
+  const tried = `${version} on ${percent} % of the subjects (${clean(limiter)})`;
+  if (nowMs >= untilMs) return `${version} is over unjudged: no service asks it any more`;
+  if (rests !== null) return `${tried} rests, its time does not count: ${rests}`;
+  return `${tried}, judged after ${clockTime(judgedMs)}`;
 }

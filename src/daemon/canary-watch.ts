@@ -7,13 +7,13 @@ import { canaryAddress, retireCanary } from '../actuate/canary-end.js';
 import { lookAtCanaryLimiter } from '../actuate/canary-limiter.js';
 import type { Lease } from '../actuate/lease.js';
 import { type CanarySeen, judgeCanary } from '../decide/canary.js';
-import { type Canary, goesOn, isCanaryName, parseCanary, whyRests } from '../redis/canary.js';
-import { effective } from '../redis/effective.js';
+import { type Canary, goesOn, isCanaryName, parseCanary, restsAt } from '../redis/canary.js';
 import { fleetKeys, limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
 import { readSources } from '../redis/sources.js';
 import { TELEMETRY_TTL_MS } from '../redis/telemetry-fields.js';
 import { logAdoption } from './adoption-log.js';
+import { restedUntil } from './canary-rest.js';
 import { createSeenSoFar, responseObjective, type SeenSoFar } from './canary-seen.js';
 import type { LimiterDeps } from './managed-limiter.js';
 
@@ -64,13 +64,16 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
     return { ...loaded, file: file || loaded.file, ...(text ? { text } : {}) };
   }
 
-  async function begin(canary: Canary): Promise<Watched> {
+  async function begin(canary: Canary, params: Params, nowMs: number): Promise<Watched> {
     const of = `${canary.policy} ${canary.epoch}`;
     if (now?.of === of) return now;
     const loaded = await readTried(canary.policy);
-    const seen = (one: typeof address) => createSeenSoFar(redis, one, canary.since);
+    // Who leads late cannot read what was before, and goes on after the last rest that it did not see.
+    const fromMs = Math.max(canary.since, nowMs - TELEMETRY_TTL_MS);
+    const countsMs = await restedUntil(redis, address, params, { fromMs, nowMs });
+    const seen = (one: typeof address) => createSeenSoFar(redis, one, countsMs);
     const groups = { canary: seen(other), others: seen(address) };
-    now = { of, loaded, ...groups, lookedMs: canary.since, restedMs: 0 };
+    now = { of, loaded, ...groups, lookedMs: countsMs, restedMs: countsMs - canary.since };
     return now;
   }
 
@@ -79,7 +82,7 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
       if (rests === null) await group.read(nowMs);
       else group.skip(nowMs);
     }
-    // Who leads late cannot read what was before, nor know whether it rested: of that time nothing counts.
+    // What is not kept any more cannot be read: of that time nothing counts.
     const readMs = rests === null ? TELEMETRY_TTL_MS : 0;
     watched.restedMs += Math.max(0, nowMs - watched.lookedMs - readMs);
     watched.lookedMs = nowMs;
@@ -203,7 +206,7 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
       if (atMs < lookAtMs) return false;
       lookAtMs = atMs + LOOK_MS;
       const found = { params, nowUs };
-      const watched = await begin(canary);
+      const watched = await begin(canary, params, nowMs);
       const { loaded } = watched;
       const rests = restsAt(params, nowMs);
       const { whole, seen } = await look(watched, canary, rests, nowMs);
@@ -226,8 +229,4 @@ export function createCanaryWatch(deps: CanaryWatchDeps): CanaryWatch {
       return true;
     },
   };
-}
-
-function restsAt(params: Params, nowMs: number): string | null {
-  return whyRests({ ...params, state: effective(params, nowMs).state }, nowMs);
 }

@@ -1,6 +1,6 @@
 /** A version of a policy that runs for a percent of the subjects first, as params and services know it. Stage: policy, actuate, enforce, daemon. */
-import { isActive } from './effective.js';
-import type { LimiterState, Mode } from './params.js';
+import { effective, isActive } from './effective.js';
+import type { LimiterState, Mode, Params } from './params.js';
 
 export interface Canary {
   /** Hash of the version that is tried. */
@@ -103,4 +103,9 @@ export function whyRests(standing: Standing, nowMs: number): string | null {
   if (mode === 'off' || mode === 'shadow') return `mode ${mode} admits all`;
   const held = isActive(pinnedUntil, nowMs) || isActive(frozenUntil, nowMs);
   return held ? 'a person holds the limiter' : null;
+}
+
+/** The same of what is stored, at a moment: time alone may have opened it half-way. */
+export function restsAt(params: Params, nowMs: number): string | null {
+  return whyRests({ ...params, state: effective(params, nowMs).state }, nowMs);
 }

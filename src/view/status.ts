@@ -121,7 +121,7 @@ export function statusView(facts: StatusFacts): StatusView {
     missing: missingSignals(facts.policy, sample),
     holds: params ? holdsOf(params, nowMs) : [],
     rollout: params && rolloutView(params),
-    canary: params && canaryView(params),
+    canary: params && canaryView(params, nowMs),
     routes: routesOf(params),
     profile: params && (parseWindows(params.windows).profile ?? null),
     openUntilMs: params && now?.state === 'open' ? params.openUntil : null,

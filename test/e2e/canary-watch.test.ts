@@ -1,101 +1,31 @@
-/** What becomes of a canary when others write at the same moment, hold its limiter, or start again; its leader by hand, no time passes. Stage: tests. */
+/** What becomes of a canary when others write at the same moment, take it off, or start again; its leader by hand, no time passes. Stage: tests. */
 import type { Redis } from 'ioredis';
 import { beforeEach, expect, test } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import type { AdoptOutcome, LoadedPolicy } from '../../src/actuate/adopt.js';
-import { readEntries } from '../../src/actuate/audit.js';
-import { adoptOrTry, tryFirst } from '../../src/actuate/canary.js';
+import { adoptOrTry } from '../../src/actuate/canary.js';
 import { retireCanary } from '../../src/actuate/canary-end.js';
 import { makeCanaryLimiter } from '../../src/actuate/canary-limiter.js';
-import { createLease } from '../../src/actuate/lease.js';
-import { applyVerb } from '../../src/actuate/verbs/apply.js';
-import { trip } from '../../src/actuate/verbs/breaker.js';
 import { stopCanary } from '../../src/actuate/verbs/canary.js';
-import { freeze, thaw } from '../../src/actuate/verbs/freeze.js';
-import type { Planner } from '../../src/actuate/verbs/plan.js';
-import { type ManualClock, manualClock } from '../../src/clock.js';
+import { freeze } from '../../src/actuate/verbs/freeze.js';
 import { adoptAtStart } from '../../src/daemon/adoption.js';
-import { type CanaryWatch, createCanaryWatch } from '../../src/daemon/canary-watch.js';
 import { createLog } from '../../src/log.js';
 import { parseByPerson } from '../../src/redis/by-person.js';
-import { type Canary, goesOn, parseCanary } from '../../src/redis/canary.js';
+import { goesOn } from '../../src/redis/canary.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
-import { createMetrics } from '../../src/report/metrics.js';
+import { A, address, at, B, canaryRig, FIRST, FOR_MS, other } from '../support/canary-rig.js';
 import { mustRead } from '../support/cli-run.js';
-import { adoptBy, loadedPolicy } from '../support/policies.js';
-import { redisBench } from '../support/redis-bench.js';
+import { adoptBy } from '../support/policies.js';
 import { setParams } from '../support/sdk-params.js';
 
-const address = { name: 'checkout' };
-const other = { name: 'checkout.canary' };
-const FOR_MS = 60_000;
-const wish = { percent: 50, forMs: FOR_MS };
-const limiter = { name: 'checkout', capacity: 200, inFlightMax: 24 };
-const at = (rate: number, more = {}) => loadedPolicy({ limiter: { ...limiter, rate }, ...more });
-const [FIRST, A, B] = [at(100), at(140), at(60)] as const;
 const log = createLog({ level: 'silent' });
+const rig = canaryRig();
+const { leader, options, tries, canary, newest, says, looksAfter, answers } = rig;
 let redis: Redis;
-let clock: ManualClock;
-let watch: CanaryWatch;
-
-redisBench(async (bench) => {
-  ({ redis } = bench);
-  await adoptBy(redis, 'autopilot', FIRST);
-  clock = manualClock();
-  watch = await leader(redis);
-});
-
-/** How the file of who leads stands to the adopted policy. */
-let file: 'pending' | 'same' | 'none';
 beforeEach(() => {
-  file = 'pending';
+  ({ redis } = rig.bench());
 });
-
-async function leader(client: Redis): Promise<CanaryWatch> {
-  const owner = 'd1:1:aa';
-  const lease = createLease({ redis, address, owner, leaseMs: 60_000 });
-  await redis.del(limiterKeys(address).lease);
-  expect((await lease.acquire()).status).toBe('held');
-  const of = { address, owner, lease, leaseMs: 60_000, clock, log, metrics: createMetrics('d1') };
-  const fileState = () => ({ file, faults: [] });
-  return createCanaryWatch({ ...of, redis: client, fileState });
-}
-
-const options = (kind: 'person' | 'autopilot' = 'autopilot', name = 'd1') => ({
-  ...{ actor: { kind, name }, leaseMs: 60_000, nowMs: Date.now() },
-});
-const tries = (loaded: LoadedPolicy, client = redis) => tryFirst(client, loaded, wish, options());
-const canary = async (): Promise<Canary> => parseCanary((await mustRead(redis, address)).canary)!;
-const newest = async () => (await readEntries(redis, address, { limit: 1 })).entries[0]!.body;
 const registered = async () => Object.keys(await redis.hgetall(fleetKeys().limiters));
-const says = (planner: Planner) =>
-  applyVerb(redis, address, planner, {
-    ...{ actor: 'kim', dryRun: false, nowMs: Date.now, approve: async () => true },
-  });
-
-/** Redis ms so long after the canary began. */
-async function looksAfter(ms: number, of = watch): Promise<boolean> {
-  clock.advance(1_000);
-  return of.act(await mustRead(redis, address), ((await canary()).since + ms) * 1000);
-}
-
-/** Answers of both groups in so many seconds from the moment on. */
-async function answers(
-  from: number,
-  seconds: number,
-  of: { canary?: number; others?: number } = {},
-): Promise<void> {
-  const start = Math.ceil(((await canary()).since + from) / 1000) + 2;
-  for (let i = 0; i < seconds; i++) {
-    for (const [one, failed = 0] of [
-      [other, of.canary],
-      [address, of.others],
-    ] as const) {
-      const counts = { off: 20, adm: 20, ok: 20 - failed, err: failed, n: 1 };
-      await redis.hset(limiterKeys(one).telemetry(start + i), counts);
-    }
-  }
-}
 
 /** A client on which `then` runs to its end before the first call of `command`, as another process in between. */
 function before(command: 'del' | 'hget', then: () => Promise<unknown>): Redis {
@@ -191,75 +121,11 @@ test('what a writer left that died half-way is taken off after half a minute, at
   await makeCanaryLimiter(redis, A, 50, { params: params!, nowUs }, options());
   for (const afterMs of [0, 29_000, 30_000]) {
     expect(await registered()).toContain(other.name);
-    clock.advance(30_000);
-    expect(await watch.act(params!, nowUs + afterMs * 1000)).toBe(false);
+    rig.clock().advance(30_000);
+    expect(await rig.watch.act(params!, nowUs + afterMs * 1000)).toBe(false);
   }
   expect(await registered()).toEqual(['checkout']);
   expect(await redis.pttl(limiterKeys(other).params)).toBeGreaterThan(0);
-});
-
-test.each([
-  ['frozen', freeze(3_600_000), /^The canary .* a person holds the limiter/],
-  ['tripped', trip('until-ended'), /^The canary .* the limiter is open/],
-])('while its limiter is %s it is not adopted, and unproven at its end', async (_, verb, why) => {
-  await tries(A);
-  await answers(0, 40);
-  expect(await looksAfter(40_000)).toBe(false);
-  await says(verb);
-  expect(await looksAfter(FOR_MS + 1_000)).toBe(false);
-  expect((await mustRead(redis, address)).policyHash).toBe(FIRST.hash);
-  expect(await looksAfter(3 * FOR_MS + 1_000)).toBe(true);
-  expect(await newest()).toMatchObject({
-    reason: 'canary_unproven',
-    sentence: expect.stringMatching(why),
-  });
-});
-
-test('the time that it rested is added, and what both saw meanwhile does not count', async () => {
-  await tries(A);
-  await answers(0, 20);
-  expect(await looksAfter(25_000)).toBe(false);
-  await says(freeze(3_600_000));
-  await answers(25_000, 20, { canary: 20 });
-  expect(await looksAfter(35_000)).toBe(false);
-  expect(await looksAfter(45_000)).toBe(false);
-  await says(thaw());
-  await answers(45_000, 20);
-  expect(await looksAfter(FOR_MS + 10_000)).toBe(false);
-  // It rested from 25 s on, as far as its leader has seen, until 45 s.
-  expect(await looksAfter(FOR_MS + 21_000)).toBe(true);
-  const { reason, detail } = await newest();
-  expect(reason).toBe('canary_passed');
-  expect(detail).toMatchObject({ seen: { restedMs: 20_000, canary: { failed: 0 } } });
-});
-
-test('who leads late makes up for what it cannot read: that may have rested', async () => {
-  const forMs = 600_000;
-  await tryFirst(redis, A, { percent: 50, forMs }, options());
-  await says(freeze(3_600_000));
-  expect(await looksAfter(forMs - 100_000)).toBe(false);
-  await says(thaw());
-  await answers(forMs - 100_000, 90);
-  watch = await leader(redis);
-  // It reads the last two minutes, and takes the eight before for rest.
-  for (const s of [601, 700, 800, 900, 1000, 1079]) {
-    expect(await looksAfter(1000 * s)).toBe(false);
-  }
-  expect(await looksAfter(1_082_000)).toBe(true);
-  const { reason, detail } = await newest();
-  expect(reason).toBe('canary_passed');
-  expect(detail).toMatchObject({ seen: { restedMs: 481_000 } });
-});
-
-test('who leads late while it rests knows nothing of the time before', async () => {
-  await tries(A);
-  await says(freeze(3_600_000));
-  expect(await looksAfter(40_000)).toBe(false);
-  await says(thaw());
-  await answers(40_000, 40);
-  expect(await looksAfter(FOR_MS + 39_000)).toBe(false);
-  expect(await looksAfter(FOR_MS + 41_000)).toBe(true);
-  expect((await newest()).detail).toMatchObject({ seen: { restedMs: 40_000 } });
 });
 
 test('a version that is tried again is kept at least as long as its trial', async () => {
@@ -318,14 +184,14 @@ test('a start ends neither the canary of a person nor that of a daemon that lead
   await redis.del(limiterKeys(address).lease);
   await starts();
   expect(await canary()).toMatchObject({ ended: 'stopped' });
-  await tryFirst(redis, A, wish, options('person', 'kim'));
+  await tries(A, redis, options('person', 'kim'));
   await starts();
   expect(await canary()).toMatchObject({ by: 'kim' });
   expect(goesOn(await canary())).toBe(true);
 
   // Once it has passed, the file that it replaced is not adopted again by a start.
   await answers(0, 40);
-  watch = await leader(redis);
+  rig.watch = await rig.leader();
   expect(await looksAfter(FOR_MS + 1_000)).toBe(true);
   const now = await mustRead(redis, address);
   expect(now.policyHash).toBe(A.hash);
@@ -338,7 +204,7 @@ test('a start ends neither the canary of a person nor that of a daemon that lead
 test('who leads with a file that says the adopted version does not adopt what files begin elsewhere, and takes it back in the end', async () => {
   await tries(A);
   await answers(0, 40);
-  file = 'same';
+  rig.file = 'same';
   expect(await looksAfter(FOR_MS + 1_000)).toBe(false);
   expect(goesOn(await canary())).toBe(true);
   expect(await looksAfter(3 * FOR_MS + 1_000)).toBe(true);
@@ -352,12 +218,12 @@ test.each(['none', 'pending'] as const)(
   async (state) => {
     await tries(A);
     await answers(0, 40);
-    file = state;
+    rig.file = state;
     expect(await looksAfter(FOR_MS + 1_000)).toBe(true);
     expect((await mustRead(redis, address)).policyHash).toBe(A.hash);
-    await tryFirst(redis, B, wish, options('person', 'kim'));
+    await tries(B, redis, options('person', 'kim'));
     await answers(0, 40);
-    file = 'same';
+    rig.file = 'same';
     expect(await looksAfter(FOR_MS + 1_000)).toBe(true);
     expect((await mustRead(redis, address)).policyHash).toBe(B.hash);
   },

@@ -88,6 +88,7 @@ export const status = z.object({
       percent: number,
       ...{ sinceMs: ms, judgedMs: ms, untilMs: ms },
       ended: known(z.enum(['failed', 'unproven', 'stopped'])),
+      rests: known(text).describe('why the limiter itself decides for all just now'),
     }),
   ),
   routes: z.array(text),
