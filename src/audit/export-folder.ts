@@ -27,6 +27,8 @@ export interface FolderOptions {
 
 export interface ExportFolder {
   readonly positions: ReadonlyMap<string, Position>;
+  /** When it was opened: of which entries its newest heads are. */
+  readonly headed: ReadonlyMap<string, Position>;
   /** What a killed writer had left of its last line, and was cut off. */
   readonly cut: { file: string; bytes: number } | null;
   /** All of the lines are on the disk when it resolves. When it rejects, some may be: open the folder anew. */
@@ -83,6 +85,7 @@ export async function openExportFolder(options: FolderOptions): Promise<ExportFo
 
   return {
     positions,
+    headed: left.headed,
     cut: left.cut > 0 ? { file: segmentName(n), bytes: left.cut } : null,
     async append(lines, moved) {
       const target = due() || file === null ? await begin() : file;

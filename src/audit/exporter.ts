@@ -4,6 +4,7 @@ import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { tellExported } from '../redis/retention.js';
 import type { RedisClient } from '../redis/run-script.js';
 import { compareIds, storedMs } from '../redis/stream-id.js';
+import { createExportFault } from './export-fault.js';
 import { type HeadLine, type Position, positionOf } from './export-line.js';
 import type { ExportState } from './export-state.js';
 import { createIdCover } from './id-cover.js';
@@ -15,6 +16,7 @@ import {
   readFresh,
   type StreamEntry,
 } from './new-entries.js';
+import { coverAgain, oldestWaiting } from './opened-again.js';
 import type { ExportItem, Sink } from './sink.js';
 
 export interface ExporterOptions {
@@ -50,28 +52,29 @@ export interface Exporter {
 
 /** Daemons hear it from each other several times in a few seconds. */
 const MOST_OF_A_FAULT = 300;
-const RETRY_MS = [1_000, 2_000, 5_000, 10_000, 30_000];
 
 export function createExporter(options: ExporterOptions): Exporter {
   const { redis, prefix, sink, limiters, nowMs, log, seen } = options;
   const { kind } = sink;
-  let fault: string | null = null;
-  let failures = 0;
-  let retryAtMs = 0;
+  const fault = createExportFault(sink, log, nowMs);
   let writes = false;
   /** By limiter: the head that was last exported. */
   const heads = new Map<string, string>();
   const cover = createIdCover();
   /** When the oldest entry was stored that is still to be exported. */
   let oldestMs: number | null = null;
+  /** By limiter: id of the newest entry that was seen to be there. */
+  const reached = new Map<string, string>();
+  /** What stands in the place is not known any more. */
+  let anew = true;
   let last: ExportState['last'] = null;
   let headsMs: number | null = null;
 
   async function acquire(): Promise<boolean> {
     const now = await sink.acquire();
     if (now && !writes) {
+      anew = true;
       heads.clear();
-      cover.forget();
       last = null;
       log.info(
         { event: 'audit_exporting', exporter: sink.name },
@@ -83,8 +86,18 @@ export function createExporter(options: ExporterOptions): Exporter {
     return now;
   }
 
-  async function drain(): Promise<void> {
-    for (const group of inGroups(redis, await limiters())) {
+  async function begin(addresses: readonly LimiterAddress[]): Promise<void> {
+    cover.forget();
+    for (const address of addresses) {
+      const { name } = address;
+      const stands = { headed: sink.headed(name), position: sink.position(name) };
+      await coverAgain(redis, address, cover, stands);
+    }
+    anew = false;
+  }
+
+  async function drain(addresses: readonly LimiterAddress[]): Promise<void> {
+    for (const group of inGroups(redis, addresses)) {
       for (let more = true; more; ) {
         const after = (limiter: string) => sink.position(limiter)?.id ?? '0';
         const { fresh, full } = await readFresh(redis, group, after);
@@ -126,6 +139,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   }
 
   function isThere(limiter: string, { id, epoch, revision }: Position): void {
+    reached.set(limiter, id);
     const atMs = storedMs({ id });
     if (last === null || last.atMs <= atMs) last = { limiter, epoch, revision, atMs };
   }
@@ -178,63 +192,49 @@ export function createExporter(options: ExporterOptions): Exporter {
   }
 
   /** Whatever fails is tried again, from what the place has then. */
-  async function trying(work: () => Promise<void>): Promise<void> {
+  async function trying(
+    work: (addresses: readonly LimiterAddress[]) => Promise<void>,
+  ): Promise<void> {
     if (oldestMs !== null) seen.lag(Math.max(0, (nowMs() - oldestMs) / 1000));
-    if (nowMs() < retryAtMs) return;
+    if (!fault.isDue()) return;
     try {
-      if (await acquire()) await work();
+      if (await acquire()) {
+        const addresses = await limiters();
+        if (anew) await begin(addresses);
+        await work(addresses);
+      }
       oldestMs = null;
       seen.lag(0);
-      worked();
+      fault.worked();
     } catch (error) {
-      failed(error as Error);
+      seen.failed();
+      fault.failed(error as Error);
       // What came of it is not known.
-      cover.forget();
+      anew = true;
       await sink.reopen();
+      oldestMs = await limiters()
+        .then((all) => oldestWaiting(redis, all, sink.name, reached))
+        .catch(() => oldestMs);
     }
-  }
-
-  function worked(): void {
-    if (fault !== null) {
-      log.info(
-        { event: 'audit_export_recovered', exporter: sink.name },
-        `Audit logs go to ${kind} again.`,
-      );
-    }
-    fault = null;
-    failures = 0;
-    retryAtMs = 0;
-  }
-
-  function failed(error: Error): void {
-    const first = fault === null;
-    fault = error.message;
-    seen.failed();
-    retryAtMs = nowMs() + RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!;
-    if (!first) return;
-    log.error(
-      { event: 'audit_export_failed', exporter: sink.name, err: error },
-      `Audit logs cannot be exported to ${kind}: ${error.message}. It is tried again; Redis holds them meanwhile.`,
-    );
   }
 
   return {
     kind,
     name: sink.name,
     get fault() {
-      return fault;
+      return fault.text;
     },
     state: () => ({
       ...{ kind, to: sink.to, writes, signedBy: sink.signedBy, headsMs, last },
-      lagMs: writes ? Math.max(0, nowMs() - (oldestMs ?? nowMs())) : null,
-      fault: fault === null ? null : redactUrl(fault).slice(0, MOST_OF_A_FAULT),
+      // Who fails to begin may be the only one.
+      lagMs: writes || fault.text !== null ? Math.max(0, nowMs() - (oldestMs ?? nowMs())) : null,
+      fault: fault.text === null ? null : redactUrl(fault.text).slice(0, MOST_OF_A_FAULT),
     }),
     round: () => trying(drain),
     minute: () =>
-      trying(async () => {
-        const addresses = await limiters();
+      trying(async (addresses) => {
         for (const address of addresses) await lookAtNewest(address);
-        await drain();
+        await drain(addresses);
         await tellHeads(addresses);
       }),
     async close() {

@@ -65,6 +65,7 @@ export function createFileSink(
     signedBy: signer?.key ?? null,
     acquire,
     position: (limiter) => folder?.positions.get(limiter) ?? null,
+    headed: (limiter) => folder?.headed.get(limiter) ?? null,
     holds: (limiter, hashes) => hashesIn(dir, limiter, hashes),
     async append(items) {
       const moved = new Map<string, Position>();

@@ -13,6 +13,8 @@ export interface Left {
   /** It may be written on: otherwise a new file begins after it. */
   whole: boolean;
   positions: Map<string, Position>;
+  /** Of which entries the newest heads in these files are. */
+  headed: Map<string, Position>;
   /** Bytes of a half line that were cut off. */
   cut: number;
 }
@@ -34,19 +36,23 @@ export async function resumeFolder(dir: string): Promise<Left> {
   }
   const segments = await listSegments(dir);
   const positions = new Map<string, Position>();
+  const headed = new Map<string, Position>();
   const newest = segments.at(-1) ?? null;
-  const nothing = { segment: null, bytes: 0, atMs: 0, whole: false, positions, cut: 0 };
+  const nothing = { segment: null, bytes: 0, atMs: 0, whole: false, positions, headed, cut: 0 };
   if (newest === null) return nothing;
   let from = segments.length - 1;
   while (from > 0 && (await headerOf(segments[from]!)) === null) from--;
   let scan: Scan | null = null;
-  for (const segment of segments.slice(from)) scan = await readSegment(segment, positions);
+  for (const segment of segments.slice(from)) {
+    scan = await readSegment(segment, positions, headed);
+  }
   const { header, goodBytes, size, damaged } = scan!;
   const whole = header !== null && !damaged && !newest.file.endsWith('.gz');
   const cut = whole ? size - goodBytes : 0;
   if (cut > 0) await cutOff(newest.path, goodBytes);
   const bytes = whole ? goodBytes : size;
-  return { segment: newest, bytes, atMs: header?.atMs ?? 0, whole, positions, cut };
+  const atMs = header?.atMs ?? 0;
+  return { segment: newest, bytes, atMs, whole, positions, headed, cut };
 }
 
 /** Files that are looked through for what Redis has lost: a failover loses seconds. */
@@ -71,7 +77,11 @@ export async function hashesIn(
   return found;
 }
 
-async function readSegment({ path }: Segment, positions: Map<string, Position>): Promise<Scan> {
+async function readSegment(
+  { path }: Segment,
+  positions: Map<string, Position>,
+  headed: Map<string, Position>,
+): Promise<Scan> {
   const scan: Scan = { header: null, goodBytes: 0, size: 0, damaged: false };
   let bad = false;
   for await (const { text, end, torn } of linesOf(path)) {
@@ -88,6 +98,11 @@ async function readSegment({ path }: Segment, positions: Map<string, Position>):
       for (const [limiter, position] of Object.entries(line.heads))
         positions.set(limiter, position);
     } else if (line.kind === 'entry') positions.set(line.limiter, positionOf(line));
+    else if (line.kind === 'head') {
+      const { limiter, id, hash, epoch, revision } = line;
+      // One of a sleeper comes late, and is of an entry before the newest: it covers nothing.
+      if (positions.get(limiter)?.hash === hash) headed.set(limiter, { id, hash, epoch, revision });
+    }
   }
   return scan;
 }

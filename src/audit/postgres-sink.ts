@@ -16,7 +16,7 @@ ORDER BY place
 ON CONFLICT DO NOTHING`;
 
 const POSITIONS = `SELECT DISTINCT ON (limiter) limiter, stream_id AS id, hash, epoch::float8, revision::float8
-FROM flyball_audit WHERE prefix = $1 AND kind IN ('change', 'note') ORDER BY limiter, n DESC`;
+FROM flyball_audit WHERE prefix = $1 AND kind = ANY($2) ORDER BY limiter, n DESC`;
 
 export function createPostgresSink(options: {
   url: string;
@@ -26,6 +26,7 @@ export function createPostgresSink(options: {
   const { url, prefix, signer } = options;
   let client: PostgresClient | null = null;
   let positions = new Map<string, Position>();
+  let heads = new Map<string, Position>();
   let held = false;
 
   async function drop(): Promise<void> {
@@ -44,10 +45,15 @@ export function createPostgresSink(options: {
       ['flyball_audit', prefix],
     );
     if (lock.rows[0]?.got !== true) return false;
-    const { rows } = await client.query<Position & { limiter: string }>(POSITIONS, [prefix]);
-    positions = new Map(rows.map(({ limiter, ...position }) => [limiter, position]));
+    positions = await newest(client, ['change', 'note']);
+    heads = await newest(client, ['head']);
     held = true;
     return true;
+  }
+
+  async function newest(of: PostgresClient, kinds: string[]): Promise<Map<string, Position>> {
+    const { rows } = await of.query<Position & { limiter: string }>(POSITIONS, [prefix, kinds]);
+    return new Map(rows.map(({ limiter, ...position }) => [limiter, position]));
   }
 
   async function insert(rows: readonly Row[]): Promise<void> {
@@ -76,6 +82,7 @@ export function createPostgresSink(options: {
     signedBy: signer?.key ?? null,
     acquire,
     position: (limiter) => positions.get(limiter) ?? null,
+    headed: (limiter) => heads.get(limiter) ?? null,
     async holds(limiter, hashes) {
       if (client === null) throw new Error('not connected');
       const { rows } = await client.query<{ hash: string }>(
@@ -89,7 +96,7 @@ export function createPostgresSink(options: {
       for (const item of items)
         if (item.kind === 'entry') positions.set(item.limiter, positionOf(item));
     },
-    appendHeads: (heads) => insert(heads.map((head) => headRow(head, signer))),
+    appendHeads: (moved) => insert(moved.map((head) => headRow(head, signer))),
     reopen: drop,
     async release() {
       // By itself the server lets go of it a moment after the connection has ended.

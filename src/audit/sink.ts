@@ -19,6 +19,8 @@ export interface Sink {
   acquire(): Promise<boolean>;
   /** What it has, once acquired. */
   position(limiter: string): Position | null;
+  /** Of which entry its newest head was when it was acquired; null: there is none near its end. */
+  headed(limiter: string): Position | null;
   /** Which of these hashes of a limiter it has, as far back as is worth looking. */
   holds(limiter: string, hashes: readonly string[]): Promise<ReadonlySet<string>>;
   /** All of them are there for good when it resolves; when it rejects, begin anew at `position`, once acquired again. */

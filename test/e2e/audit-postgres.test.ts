@@ -131,6 +131,11 @@ test('each entry is a row, once; two exporters: one writes, the other goes on; t
     repeated: 0,
     gaps: [],
   });
+  // It knows the ids that the other had written after its last head.
+  const { rows: heads } = await admin.query(
+    "SELECT line FROM flyball_audit WHERE kind = 'head' ORDER BY n DESC LIMIT 1",
+  );
+  expect(JSON.parse(heads[0].line)).toMatchObject({ revision: 22, ids: expect.any(String) });
   await b.close();
 });
 

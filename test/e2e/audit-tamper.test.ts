@@ -242,3 +242,42 @@ test('a folder that was moved away while it was open is left, and begun anew whe
   expect(report.limiters).toMatchObject([{ verdict: 'consistent', gaps: [] }]);
   await next.close();
 });
+
+test('who takes over from one that was killed goes on with the ids since its last head, as far as Redis has them', async () => {
+  const later = () => new Promise((ok) => setTimeout(ok, 5));
+  for (const [trimmed, ids] of [
+    [false, expect.any(String)],
+    [true, undefined],
+  ] as const) {
+    await history(redis);
+    const dir = tempFolder('export');
+    const killed = await folderExporter(redis, dir);
+    await killed.minute();
+    await later();
+    await change(redis);
+    await change(redis);
+    await killed.round();
+    // It let go of the folder, and wrote no head.
+    await killed.close();
+    if (trimmed) await redis.xtrim(keys.audit, 'MAXLEN', '=', 1);
+    await change(redis);
+    const next = await folderExporter(redis, dir, { owner: 'd2' });
+    await next.minute();
+    await next.close();
+    const [file] = files(dir);
+    const newest = readFileSync(join(dir, file!), 'utf8').trimEnd().split('\n').at(-1)!;
+    expect(JSON.parse(newest)).toMatchObject({ kind: 'head', revision: 11 });
+    expect(JSON.parse(newest).ids).toEqual(ids);
+    expect((await proof(dir)).limiters).toMatchObject([{ verdict: 'consistent', gaps: [] }]);
+    // What the killed one had written is edited: a millisecond earlier, and still in order.
+    edit(dir, file!, (lines) =>
+      lines.map((line) =>
+        line.includes('"kind":"entry"') && line.includes('"revision":9,')
+          ? line.replace(/"id":"(\d+)-\d+"/, (_, ms) => `"id":"${Number(ms) - 1}-0"`)
+          : line,
+      ),
+    );
+    const { verdict } = (await proof(dir)).limiters[0]!;
+    expect(verdict).toBe(trimmed ? 'consistent' : 'broken');
+  }
+});

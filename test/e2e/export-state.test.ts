@@ -67,8 +67,9 @@ test('a place that is written: the newest entry, when heads were, and by which k
   rmSync(dir, { recursive: true });
 });
 
-test('a place that fails: why, until it is there again', async () => {
+test('a place that fails: why, and how old what it lacks has become, until it is there again', async () => {
   const exporter = await folderExporter(redis, dir, clock);
+  const fresh = await folderExporter(redis, dir, { owner: 'd2', ...clock });
   await exporter.minute();
   await exporter.close();
   renameSync(dir, `${dir}-away`);
@@ -76,11 +77,23 @@ test('a place that fails: why, until it is there again', async () => {
   nowMs += 1;
   await exporter.round();
   expect(exporter.state().fault).toContain(dir);
+  // All that there is was there before.
+  expect(exporter.state().lagMs).toBe(0);
+  const id = await change(redis);
+  nowMs = Number(id.split('-')[0]) + 40_000;
+  await exporter.round();
+  expect(exporter.state()).toMatchObject({ writes: true, lagMs: 40_000 });
+  await exporter.close();
+  // One that never wrote there knows it of the other.
+  await fresh.round();
+  expect(fresh.state()).toMatchObject({ writes: false, lagMs: 40_000 });
+  expect(fresh.state().fault).toContain(dir);
+  await fresh.close();
   rmSync(dir);
   renameSync(`${dir}-away`, dir);
   nowMs += 60_000;
   await exporter.round();
-  expect(exporter.state()).toMatchObject({ fault: null, writes: true });
+  expect(exporter.state()).toMatchObject({ fault: null, writes: true, lagMs: 0 });
   await exporter.close();
   rmSync(dir, { recursive: true });
 });
@@ -94,7 +107,12 @@ test('how old what waits has become; no fault tells a login', async () => {
     redis,
     {
       ...{ kind: 'postgres', name: 'x', to: 'postgres://db/x', signedBy: null, append: away },
-      ...{ acquire: async () => true, position: () => null, holds: async () => new Set<string>() },
+      ...{
+        acquire: async () => true,
+        position: () => null,
+        headed: () => null,
+        holds: async () => new Set<string>(),
+      },
       ...{ appendHeads: nothing, reopen: nothing, release: nothing },
     },
     undefined,

@@ -1,13 +1,14 @@
 /** Daemons that export audit logs: killed in the middle of a line, on a full disk, two to one folder. Nothing is lost, nothing is there twice. */
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { change, files, keyPair, proof } from '../support/audit-rig.js';
 import { type DaemonSetup, policyText, type TestDaemon, until } from '../support/daemon.js';
 import { daemonBench } from '../support/daemon-bench.js';
+import { tempFolder } from '../support/temp-folder.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 const { audit } = limiterKeys({ name: 'checkout' });
@@ -79,29 +80,73 @@ function exportedLines(): number {
   );
 }
 
-test('a full disk: told in log, health and metrics, tried again, and nothing lost once there is room', async () => {
-  const daemon = start('a');
-  await adopted();
-  await exported();
-  // The kernel takes a part of a write and refuses the rest, as on a full disk.
-  const limit = (bytes: string) =>
-    execFileSync('prlimit', ['--pid', String(daemon.pid), `--fsize=${bytes}`]);
-  limit('100000:unlimited');
-  for (let i = 0; i < 6; i++) await change(redis, { text: 'x'.repeat(50_000) });
-  expect((await daemon.line('audit_export_failed')).msg).toContain('Redis holds them meanwhile');
-  const http = await daemon.http();
-  const health = async () => (await fetch(`${http}/healthz?verbose`)).text();
-  expect(
-    await until('health says so', async () => /\[-] audit export: file: .+/.exec(await health())),
-  ).toBeTruthy();
-  expect(await (await fetch(`${http}/metrics`)).text()).toMatch(
-    /audit_export_failures_total\{exporter="file"\} [1-9]/,
-  );
-  limit('unlimited:unlimited');
-  await daemon.line('audit_export_recovered');
-  expect(await exported()).toMatchObject({ gaps: [], repeated: 0 });
-  expect(await health()).toContain('[+] audit export ok');
+interface Disk {
+  fill(daemon: TestDaemon): void;
+  free(daemon: TestDaemon): void;
+}
+
+/** The kernel takes a part of a write and refuses the rest, for this process alone. */
+const limited: Disk = {
+  fill: ({ pid }) => execFileSync('prlimit', ['--pid', String(pid), '--fsize=100000:unlimited']),
+  free: ({ pid }) => execFileSync('prlimit', ['--pid', String(pid), '--fsize=unlimited:unlimited']),
+};
+
+/** A file system of its own that is really full. */
+const small: Disk = {
+  fill() {
+    execFileSync('mount', ['-o', 'remount,size=160k', folder]);
+  },
+  free() {
+    execFileSync('mount', ['-o', 'remount,size=16m', folder]);
+  },
+};
+
+/** Only root may. */
+function mountSmall(at: string): boolean {
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', at]).status === 0;
+}
+
+function mayMount(): boolean {
+  const at = tempFolder('mount');
+  return mountSmall(at) && spawnSync('umount', [at]).status === 0;
+}
+
+const DISKS: [string, Disk][] = [['a limit of its files', limited]];
+if (mayMount()) DISKS.push(['a small file system', small]);
+
+afterEach(() => {
+  // None is mounted there, most often.
+  spawnSync('umount', ['--lazy', folder]);
 });
+
+test.each(DISKS)(
+  'a full disk (%s): told in log, health and metrics, tried again, and nothing lost once there is room',
+  async (_, disk) => {
+    if (disk === small) {
+      mkdirSync(folder);
+      expect(mountSmall(folder)).toBe(true);
+    }
+    const daemon = start('a');
+    await adopted();
+    await exported();
+    disk.fill(daemon);
+    for (let i = 0; i < 6; i++) await change(redis, { text: 'x'.repeat(50_000) });
+    const { msg } = await daemon.line('audit_export_failed');
+    expect(msg).toContain('Redis holds them meanwhile');
+    expect(msg).toContain(disk === small ? 'ENOSPC' : 'EFBIG');
+    const http = await daemon.http();
+    const health = async () => (await fetch(`${http}/healthz?verbose`)).text();
+    expect(
+      await until('health says so', async () => /\[-] audit export: file: .+/.exec(await health())),
+    ).toBeTruthy();
+    const metrics = await (await fetch(`${http}/metrics`)).text();
+    expect(metrics).toMatch(/audit_export_failures_total\{exporter="file"\} [1-9]/);
+    disk.free(daemon);
+    await daemon.line('audit_export_recovered');
+    expect(await exported()).toMatchObject({ gaps: [], repeated: 0 });
+    expect(await health()).toContain('[+] audit export ok');
+  },
+);
 
 test('two daemons, one folder: one exports, the other goes on when it is gone; a clean stop leaves a signed head', async () => {
   const daemons = [start('a'), start('b')];
