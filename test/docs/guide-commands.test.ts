@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { part, seen, settled, shownIn, writeGuide } from '../support/guide-run.js';
-import { SCENES } from '../support/guide-scenes.js';
+import { endScenes, SCENES } from '../support/guide-scenes.js';
 import { freePort, startRedis, type TestRedis } from '../support/redis-server.js';
+import { read } from '../support/source-tree.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -36,6 +37,7 @@ export default definePolicy({
   process.chdir(dir);
 });
 afterAll(async () => {
+  await endScenes();
   process.chdir(home);
   await server.stop();
   rmSync(dir, { recursive: true, force: true });
@@ -47,6 +49,7 @@ test.each(GUIDES)('%s: each command says what it shows', async (path) => {
   const said: string[] = [];
   for (const { scene, exit, args, command, output, only } of shown) {
     let at = env;
+    if (scene !== '') await endScenes();
     if (scene === 'away')
       at = { ...env, FLYBALL_REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
     else if (scene !== '') {
@@ -64,4 +67,21 @@ test.each(GUIDES)('%s: each command says what it shows', async (path) => {
     }
   }
   if (process.env.WRITE_GUIDES !== undefined) writeGuide(path, said);
+});
+
+/** Run for as long as its scene lasts. */
+const BY_A_SCENE = ['flyball run policies/'];
+
+test('what troubleshooting names in a sentence is run too, whole or as the beginning of what is', () => {
+  const [, path] = GUIDES;
+  const run = [...shownIn(path!).map(({ command }) => command), ...BY_A_SCENE];
+  const prose = read(path!).replace(/```[\s\S]*?```/g, '');
+  const named = [...prose.matchAll(/`(flyball [^`]+)`/g)].map(([, command]) => command!);
+  expect(named.length).toBeGreaterThan(2);
+  for (const command of named) {
+    expect([command, run.some((each) => `${each} `.startsWith(`${command} `))]).toEqual([
+      command,
+      true,
+    ]);
+  }
 });

@@ -61,6 +61,7 @@ export async function seen(
 export function settled(text: string): string {
   return text
     .replace(/[\w.-]+@[\w.-]+ \(unverified\)/g, 'WHO')
+    .replace(/laptop:\d+:[0-9a-f]+/g, 'PROCESS')
     .replace(/\d{4}-\d\d-\d\d/g, 'DAY')
     .replace(/\d\d:\d\d(:\d\d)?/g, 'TIME')
     .replace(/DAY TIME|DAYTTIME/g, 'TIME')

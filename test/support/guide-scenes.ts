@@ -1,10 +1,16 @@
 /** The states of Redis in which the commands of the guides are run. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
-import { seedLimiter } from './cli-run.js';
+import { MAIN, seedLimiter } from './cli-run.js';
+import { until } from './daemon.js';
 import { type Step, storeLog } from './episode-entries.js';
 import { seen } from './guide-run.js';
+import { adoptBy, loadedPolicy } from './policies.js';
 
 const checkout = { name: 'checkout' };
 const keys = limiterKeys(checkout);
@@ -59,6 +65,33 @@ const REPORT = {
   [FIELD.inFlight]: 5,
 };
 
+/** Its database is named by a variable that is not set here. */
+const WATCHED = `import { definePolicy, env, postgres, telemetry } from 'flyball';
+
+export default definePolicy({
+  limiter: { name: 'checkout', rate: 100, capacity: 200 },
+  signals: {
+    p95: telemetry.latency('p95'),
+    dbWait: postgres.waiting({ url: env('ORDERS_DB') }),
+  },
+  objective: { p95: { below: '250ms' }, dbWait: { below: 5 } },
+  bounds: { rate: { min: 20, max: 400 } },
+  mode: 'recommend',
+});
+`;
+const OF_A_DAEMON = {
+  FLYBALL_NAME: 'laptop',
+  FLYBALL_HTTP_PORT: '0',
+  FLYBALL_POLICY_DEADLINE_MS: '60000',
+};
+/** What the scene has begun. */
+const ends: (() => Promise<void>)[] = [];
+
+/** Ends what the scene before has begun. */
+export async function endScenes(): Promise<void> {
+  for (const end of ends.splice(0)) await end();
+}
+
 export type Scene = (redis: Redis, env: NodeJS.ProcessEnv) => Promise<void>;
 
 const run = async (args: string, env: NodeJS.ProcessEnv) => {
@@ -93,6 +126,33 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   async recommend(redis) {
     await SCENES.plain!(redis, {});
     await redis.hset(keys.params, 'mode', 'recommend');
+  },
+  async recommending(redis) {
+    await redis.flushall();
+    await adoptBy(redis, 'autopilot', loadedPolicy({ control: { law: 'step' } }));
+  },
+  async watched(redis, env) {
+    await redis.flushall();
+    // Where the commands of the guide stand, and nowhere else when it is taken away.
+    const cwd = process.cwd();
+    const folder = join(cwd, 'policies');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'checkout.ts'), WATCHED);
+    const daemon = spawn(process.execPath, [MAIN, 'run', 'policies/'], {
+      cwd,
+      env: { ...process.env, ...env, ...OF_A_DAEMON },
+      stdio: 'ignore',
+    });
+    const gone = once(daemon, 'exit');
+    ends.push(async () => {
+      daemon.kill('SIGKILL');
+      await gone;
+      rmSync(folder, { recursive: true });
+    });
+    await until('it has asked for its signals', async () => {
+      const { sample } = JSON.parse((await redis.get(keys.status)) ?? '{}');
+      return sample !== undefined;
+    });
   },
   async unmanaged(redis) {
     await SCENES.plain!(redis, {});
