@@ -6,6 +6,7 @@ import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { createIo } from '../../src/cli/output.js';
 import { createProgram } from '../../src/cli/program.js';
 import { registersFor } from '../../src/cli/registry.js';
+import { FORMS, VERB_FORM } from '../support/cli-forms.js';
 import { type ChangeRow, type LookRow, ROWS, type World } from '../support/cli-rows.js';
 import { cli, mustRead, seedLimiter } from '../support/cli-run.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
@@ -64,6 +65,15 @@ async function everything(): Promise<Record<string, string>> {
 async function ready(row: ChangeRow | LookRow): Promise<string> {
   await row.given?.(world);
   return typeof row.args === 'string' ? row.args : row.args(world);
+}
+
+/** Its JSON has the fields of its row, and the form of what it tells. */
+function expectForm(path: string, row: ChangeRow | LookRow, stdout: string): void {
+  const said = JSON.parse(stdout);
+  expect(said.schema).toBe(1);
+  for (const field of row.json) expect(said, field).toHaveProperty(field);
+  const form = FORMS[path] ?? (row.json.includes('verb') ? VERB_FORM : undefined);
+  expect(form?.safeParse(said).error?.issues ?? []).toEqual([]);
 }
 
 // Moves of the cursor, as the question needs them, are no colour.
@@ -127,7 +137,7 @@ describe.each(named('change'))('%s changes what is in force', (path, row) => {
     expect(dry.stdout).not.toBe('');
     const json = await run(path, `${args} --dry-run --json`);
     expect(json.code).toBe(0);
-    expect(JSON.parse(json.stdout)).toMatchObject({ schema: 1 });
+    expectForm(path, row, json.stdout);
     expect(json.stdout).toContain('dry_run');
     expect(await everything()).toEqual(before);
   });
@@ -157,9 +167,7 @@ describe.each(named('change'))('%s changes what is in force', (path, row) => {
     const { revision } = await mustRead(redis, checkout);
     const done = await run(path, `${args} --yes --json`);
     expect(done.code).toBe(0);
-    const said = JSON.parse(done.stdout);
-    expect(said.schema).toBe(1);
-    for (const field of row.json) expect(said, field).toHaveProperty(field);
+    expectForm(path, row, done.stdout);
     expect((await mustRead(redis, checkout)).revision).toBe(revision + 1);
     const { entries } = await readEntries(redis, checkout, { revision: revision + 1 });
     expect(entries).toHaveLength(1);
@@ -185,9 +193,18 @@ describe.each(named('look'))('%s shows', (path, row) => {
     expect(shown.stdout).not.toMatch(COLOUR);
     const json = await run(path, `${args} --json`);
     expect(json.code).toBe(row.code ?? 0);
-    const said = JSON.parse(json.stdout);
-    expect(said.schema).toBe(1);
-    for (const field of row.json) expect(said, field).toHaveProperty(field);
+    expectForm(path, row, json.stdout);
     expect(await everything()).toEqual(before);
+  });
+
+  test('at a terminal: no escape under NO_COLOR, and none in JSON at all', async () => {
+    const args = await ready(row);
+    const { stdout, stderr } = await run(path, args, { typed: '\n' });
+    expect(stdout).not.toBe('');
+    expect(stdout + stderr).not.toMatch(COLOUR);
+    const bright = { NO_COLOR: '', TERM: 'xterm', FORCE_COLOR: '1' };
+    const json = await run(path, `${args} --json`, { typed: '\n', env: bright });
+    expectForm(path, row, json.stdout);
+    expect(json.stdout).not.toMatch(COLOUR);
   });
 });

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { limiterKeys } from '../../src/redis/keys.js';
+import { cli } from '../support/cli-run.js';
 import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
 import { daemonBench } from '../support/daemon-bench.js';
 import { freePort, type TestRedis } from '../support/redis-server.js';
@@ -210,4 +211,42 @@ test('C02: Redis’s clock went back: params brought to it by one write that say
   expect((await params())!.changedAt).toBeLessThan(aheadUs);
   const { entries } = await readEntries(redis, address, { kind: 'change' });
   expect(entries.filter((e) => e.body.reason === 'clock_regression')).toHaveLength(1);
+});
+
+test('the end of a pin, as of a freeze, is told five minutes before, once, and shown by status; then the autopilot goes on', async () => {
+  const daemon = setup.start();
+  await daemon.line('lease_taken');
+  const run = async (line: string) => {
+    const said = await cli(line.split(' '), { env: { FLYBALL_REDIS_URL: server.url } });
+    expect(said.code, said.stderr).toBe(0);
+    return said.stdout;
+  };
+  const told = () => daemon.lines.filter(({ kind }) => kind === 'hold_ending');
+  const seen = (revision: number) =>
+    until(`a turn sees revision ${revision}`, async () => {
+      const text = await redis.get(keys.status);
+      return text !== null && JSON.parse(text).revision >= revision;
+    });
+  const shown = (held: string) =>
+    new RegExp(`hold +${held} until \\S+ \\([34] min.* left\\) by .*unverified`);
+  await run('pin checkout --rate 80 --for 1h --yes');
+  await seen(2);
+  expect(told()).toEqual([]);
+  await run('pin checkout --rate 80 --for 270s --yes');
+  await until('its end is announced', () => told().length > 0);
+  expect(await run('status checkout')).toMatch(shown('pinned'));
+  await run('release checkout --yes');
+  await run('freeze checkout --for 4m --yes');
+  await until('the other’s, too', () => told().length > 1);
+  expect(await run('status checkout')).toMatch(shown('frozen'));
+  await seen(5);
+  const each = { event: 'alert', limiter: 'checkout', state: 'event' };
+  expect(told()).toMatchObject([each, each]);
+  await run('freeze checkout --for 1s --yes');
+  const lapsed = await until(
+    'it lapses',
+    async () => (await readEntries(redis, address, { reason: 'hold_lapsed' })).entries[0],
+  );
+  expect(lapsed.body).toMatchObject({ actor: { kind: 'autopilot' } });
+  expect(await run('status checkout')).not.toMatch(/^ *hold /m);
 });
