@@ -5,13 +5,16 @@ import type { DecideState, LawMemory, Sample } from './types.js';
 type Memory = DecideState['memory'];
 
 /** Of a law's memory: what it was about to do with the limits, and since when its rules have held under them. */
-const PENDING = [
+const PENDING: ReadonlySet<string> = new Set([
   ...['cap', 'ofCap', 'rate', 'ofRate', 'good', 't', 'draining'],
   ...['slowMs', 'waitsMs', 'healthyMs', 'minuteMs', 'minuteAnswers', 'minuteFailed'],
-];
+]);
 
 /** And what was reckoned from its setpoints: of others it would be something else. */
-const OF_SETPOINTS = ['error', 'refCap', 'refZ', 'refX', 'futile', 'reliefMs'];
+const PENDING_AND_RECKONED: ReadonlySet<string> = new Set([
+  ...PENDING,
+  ...['error', 'refCap', 'refZ', 'refX', 'futile', 'reliefMs'],
+]);
 
 /** Stored limits come back as they were written; less than this is no move (share). */
 const SAME = 1e-6;
@@ -34,7 +37,7 @@ export function carriedOver(policy: Policy, { law, memory }: DecideState, sample
   }
   if (sample.adopted === true) {
     const { loop, ...kept } = memory;
-    const anew = without(memory.law, [...PENDING, ...OF_SETPOINTS]);
+    const anew = without(memory.law, PENDING_AND_RECKONED);
     // A signal as a share of another setpoint is no answer to a limit.
     return { ...kept, law: anew, ...(loop && { loop: { ...loop, means: [] } }) };
   }
@@ -57,8 +60,6 @@ function differs(now: number, left: number | undefined): boolean {
   return left !== undefined && Math.abs(now - left) > SAME * Math.abs(left);
 }
 
-function without(law: LawMemory, keys: readonly string[]): LawMemory {
-  const kept = { ...law };
-  for (const key of keys) delete kept[key];
-  return kept;
+function without(law: LawMemory, keys: ReadonlySet<string>): LawMemory {
+  return Object.fromEntries(Object.entries(law).filter(([key]) => !keys.has(key)));
 }
