@@ -36,6 +36,9 @@ export function createLoop<Task>(options: {
   const running = new Map<string, Promise<void>>();
   /** Where in the period each task has its turn, as asked for so far. */
   const phases = new Map<string, number>();
+  /** The tasks of each slice, and how many there were when it was planned. */
+  let plan: [name: string, task: Task][][] = [];
+  let plannedFor = -1;
   let timer: NodeJS.Timeout | null = null;
   let stopped = false;
   let planned = 0;
@@ -63,13 +66,22 @@ export function createLoop<Task>(options: {
     return known;
   }
 
-  function turn() {
-    lastMs = clock.monotonicMs();
-    const all = tasks();
+  /** For a period, or until one comes or goes: a thousand are not looked through in each slice. */
+  function planAll(all: ReadonlyMap<string, Task>): void {
     // Names that are gone must not add up.
     if (phases.size > 2 * all.size) phases.clear();
     const used = Math.min(slices, Math.ceil(all.size / TASKS_A_SLICE));
-    for (const [name, task] of all) if (Math.floor(phase(name) * used) === slice) run(name, task);
+    plan = Array.from({ length: slices }, () => []);
+    for (const [name, task] of all) plan[Math.floor(phase(name) * used)]!.push([name, task]);
+    plannedFor = all.size;
+  }
+
+  function turn() {
+    lastMs = clock.monotonicMs();
+    const all = tasks();
+    if (slice === 0 || all.size !== plannedFor) planAll(all);
+    // One that was replaced since has its turn in the next period.
+    for (const [name, task] of plan[slice]!) if (all.get(name) === task) run(name, task);
     slice = (slice + 1) % slices;
     const sliceMs = tickMs / slices;
     planned += sliceMs;

@@ -107,6 +107,7 @@ export function watch(
   const { limiter, nowMs, traffic } = facts;
   const alerts: Alert[] = [];
   const conditions: Record<string, Condition> = {};
+  const isQuiet = Object.keys(before.conditions).length === 0;
 
   function tell(kind: AlertKind, key: string, state: Alert['state'], of: WordsFor): void {
     const severity = state === 'resolved' ? 'info' : severityOf(kind);
@@ -115,6 +116,8 @@ export function watch(
   }
 
   function look(kind: AlertKind, about: string, holds: boolean | null, patience: Patience): void {
+    // As in nearly every turn of nearly every limiter: then not even keys are made.
+    if (isQuiet && holds !== true) return;
     const key = about === '' ? `${limiter}/${kind}` : `${limiter}/${kind}/${about}`;
     const was = before.conditions[key] ?? QUIET;
     const { condition, turned } = turnCondition(was, holds, nowMs, patience);
