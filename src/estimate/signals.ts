@@ -88,14 +88,13 @@ export function addFrame(
   }
   const gap = last === undefined ? frame.spanMs : frame.atMs - last.atMs;
   // The middle of the last gaps: one long silence does not make long silences usual.
-  const gapsMs = (window.gapsMs ?? []).slice(-4);
-  gapsMs.push(clampGap(gap));
+  const gapsMs = [...(window.gapsMs ?? []).slice(-4), clampGap(gap)];
   const everyMs = middleOf(gapsMs);
   const frames = pushFrame(window.frames, frame, keepOf(policy, name, signal));
-  return {
-    window: { ...window, frames, seenMs: nowMs, everyMs, gapsMs, fault: null },
-    added: true,
-  };
+  const next: SignalWindow = { frames, seenMs: nowMs, everyMs, gapsMs, fault: null };
+  if (window.afterMs !== undefined) next.afterMs = window.afterMs;
+  if (window.missedSinceMs !== undefined) next.missedSinceMs = window.missedSinceMs;
+  return { window: next, added: true };
 }
 
 /** Found by counting: so few are not worth a sorted copy. */

@@ -18,26 +18,14 @@ export function telemetryFrame(
   if (signal.source !== 'telemetry') return null;
   switch (signal.stat) {
     case 'latency': {
-      const bins = packBins(t.latency);
-      const count = countOf(bins);
-      const frame = timesFrame(
-        t,
-        signal.of,
-        bins,
-        count > 0 ? count : t.ok + t.failed,
-        t.latencySumMs,
-      );
+      const frame = timesFrame(t, signal.of, t.latency, t.latencySumMs, t.ok + t.failed);
       if (frame !== null && running.length > 0) frame.running = running;
       return frame;
     }
-    case 'dbWait': {
-      const bins = packBins(t.dbWait);
-      return timesFrame(t, signal.of, bins, countOf(bins), t.dbWaitSumMs);
-    }
-    case 'eventLoopDelay': {
-      const bins = packBins(t.loopDelay ?? []);
-      return timesFrame(t, signal.of, bins, countOf(bins), t.loopDelaySumMs ?? 0);
-    }
+    case 'dbWait':
+      return timesFrame(t, signal.of, t.dbWait, t.dbWaitSumMs);
+    case 'eventLoopDelay':
+      return timesFrame(t, signal.of, t.loopDelay ?? NONE, t.loopDelaySumMs ?? 0);
     case 'errorRatio': {
       const { ok, failed } = ofUpstream(signal.upstream, t);
       return { ...at, count: ok + failed, value: failuresOf(signal, t) };
@@ -76,18 +64,23 @@ export function telemetryFrame(
   }
 }
 
-/** Times: their bins for a quantile, or their sum for a mean, of which there may be as many as `timed`. */
+/** Of times: their bins for a quantile, or their sum for a mean, which without bins is that of `untimed`. */
 function timesFrame(
   { fromMs, toMs }: TelemetryReading,
   of: number | 'mean',
-  bins: PackedBins,
-  timed: number,
+  times: Bins,
   sumMs: number,
+  untimed = 0,
 ): Frame | null {
   const spanMs = toMs - fromMs;
-  if (of !== 'mean') return { atMs: toMs, spanMs, count: countOf(bins), value: 0, bins };
-  return soundOrNull(sumMs) === null ? null : { atMs: toMs, spanMs, count: timed, value: sumMs };
+  const bins = packBins(times);
+  const count = countOf(bins);
+  if (of !== 'mean') return { atMs: toMs, spanMs, count, value: 0, bins };
+  if (soundOrNull(sumMs) === null) return null;
+  return { atMs: toMs, spanMs, count: count > 0 ? count : untimed, value: sumMs };
 }
+
+const NONE: Bins = [];
 
 function gauge(at: Pick<Frame, 'atMs' | 'spanMs'>, value: number | null | undefined): Frame | null {
   const sound = value == null ? null : soundOrNull(value);
