@@ -20,7 +20,7 @@ interface Shared {
 const sharedByPlace = new Map<string, Shared>();
 /** The default of `createLimiter`. */
 const DEFAULT_DEADLINE_MS = 50;
-/** Listeners that one limiter adds: `close`, `error`, and `ready` while it waits. */
+/** Listeners that one limiter adds: `close`, `error` twice, and `ready` once more while it waits. */
 const LISTENERS = 3;
 /** Faults are counted and warned of by the limiter; without a listener ioredis prints each. */
 const ignoreFault = () => {};

@@ -1,6 +1,7 @@
 /** One Redis connection as the hot path sees it: each call ends at its deadline, an outage is paid for once. Stage: enforce. */
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
+import { watchConnection } from './connection-fault.js';
 import { createDeadlines } from './deadlines.js';
 import type { RedisClient } from './options.js';
 
@@ -56,6 +57,7 @@ export function createLink(options: LinkOptions): Link {
   const { redis, deadlineMs, clock, probe, onEvent } = options;
   const lagMs = Math.min(LAG_MAX_MS, deadlineMs * LAG_SHARE);
   const deadlines = createDeadlines(clock);
+  const connection = watchConnection(redis);
   let up = true;
   let closed = false;
   let failures = 0;
@@ -82,7 +84,7 @@ export function createLink(options: LinkOptions): Link {
     if (!up || closed) return;
     up = false;
     goodProbes = 0;
-    onEvent('down', cause);
+    onEvent('down', connection.why() ?? cause);
     scheduleProbe();
   }
 
@@ -207,6 +209,7 @@ export function createLink(options: LinkOptions): Link {
     },
     close() {
       closed = true;
+      connection.close();
       clearTimeout(probing);
       redis.off('close', onClose);
       redis.off('-node', onNodeGone);

@@ -86,7 +86,10 @@ export function connect(options: ConnectOptions): RedisClient {
 
 /** Where SELECT is refused ioredis goes on in database 0, with the keys of others: nothing may be sent there. */
 function leaveWrongDatabase(redis: Redis, error: Error & { command?: { name?: string } }): void {
-  if (error.command?.name === 'select') redis.disconnect(true);
+  if (error.command?.name !== 'select') return;
+  // Nor is it ready for the moment until it has closed.
+  redis.status = 'close';
+  redis.disconnect(true);
 }
 
 function forgetCommand(error: Error & { command?: unknown; lastNodeError?: Error }): void {

@@ -130,3 +130,25 @@ test.each(['local', 'closed', 'open'] as const)(
     }
   },
 );
+
+test('a connection that is refused: the warning says why, in its words and without the secret', async () => {
+  await admin.acl('SETUSER', 'narrow', 'on', '>sesame', '~*', '+@all', '-select');
+  for (const [url, why] of [
+    [server.url.replace('//', '//narrow:wrong-sesame@'), /WRONGPASS/],
+    [`${server.url.replace('//', '//narrow:sesame@')}/3`, /'select'/],
+    [`${server.url}/9999`, /DB index is out of range/],
+    ['redis://127.0.0.1:1', /ECONNREFUSED/],
+  ] as const) {
+    warnings.length = 0;
+    const api = limiter({ url });
+    await until('it warns', async () => {
+      expect((await api.take()).source).not.toBe('redis');
+      return warnings.length > 0;
+    });
+    expect(warnings[0]).toMatchObject({
+      code: 'FLYBALL_W_REDIS_AWAY',
+      message: expect.stringMatching(why),
+    });
+    expect(warnings[0]!.message).not.toContain('sesame');
+  }
+});
