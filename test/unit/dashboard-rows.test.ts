@@ -84,6 +84,16 @@ describe('what needs a person', () => {
     expect(attentions(view, NOW).at(-1)!.words).toBe('pinned for 1 min');
   });
 
+  test('a changed policy waits for a person, unless a part of the subjects tries it', () => {
+    const waits = viewOf({ file: 'pending' });
+    expect(worstAttention(waits, NOW).words).toBe('a changed policy waits to be applied');
+    const canary = {
+      ...{ policy: 'abc', limiter: 'a.canary', percent: 5, sinceMs: NOW, judgedMs: NOW + 1 },
+      ...{ untilMs: NOW + 2, ended: null, rests: null },
+    };
+    expect(worstAttention({ ...waits, canary }, NOW).level).toBe('well');
+  });
+
   test('a signal over its setpoint counts while it has evidence, from a fifth over on', () => {
     const worst = { signal: 'p95', value: 150, setpoint: 100, ratio: 1.5, unit: 'ms' as const };
     const missed = viewOf({ worst: { ...worst, fresh: true } });

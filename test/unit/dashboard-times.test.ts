@@ -1,8 +1,9 @@
-/** Times on the dashboard: gaps of a chart, minutes between what was seen, which time the history is asked for. */
+/** Times on the dashboard: gaps of a chart, minutes between what was seen, which time the history is asked for, how a canary stands. */
 import { describe, expect, test } from 'vitest';
 import type { SeriesAnswer } from '../../src/api/types.js';
 import { gapsOf, gapsText, statesOf, withGaps } from '../../src/dashboard/charts/series.js';
 import { fieldMs, fieldText, namedTimes } from '../../src/dashboard/history/spans.js';
+import { canarySentence } from '../../src/dashboard/limiter/canary.js';
 import { historyHash, isSamePage, parseRoute } from '../../src/dashboard/routing.js';
 import { type SeriesPoint, withMinutes } from '../../src/view/series.js';
 
@@ -115,4 +116,22 @@ describe('which time the history is asked for', () => {
     expect(fieldMs(fieldText(at))).toBe(at);
     expect([fieldText(null), fieldMs('')]).toEqual(['', null]);
   });
+});
+
+test('a canary that goes on, rests, is over or has ended is told in words', () => {
+  const at = new Date(2026, 4, 4, 12).getTime();
+  const canary = {
+    ...{ policy: 'abcdef0123456789', limiter: 'a.canary', percent: 12.5, sinceMs: at - 60_000 },
+    ...{ judgedMs: at + 240_000, untilMs: at + 600_000, ended: null, rests: null },
+  };
+  expect(canarySentence(canary, at)).toBe(
+    'Policy abcdef012345 is tried on 12.5 % of the subjects; it is judged after 12:04:00.',
+  );
+  expect(canarySentence({ ...canary, rests: 'a person holds the limiter' }, at)).toBe(
+    'Policy abcdef012345 is tried on 12.5 % of the subjects. It rests, and its time does not count: a person holds the limiter.',
+  );
+  expect(canarySentence(canary, at + 600_000)).toMatch(/is over unjudged: no service asks it/);
+  expect(canarySentence({ ...canary, ended: 'failed' }, at)).toBe(
+    'Policy abcdef012345 failed, and was taken back; it waits for its file to change.',
+  );
 });

@@ -37,7 +37,10 @@ export function attentions(view: StatusView, nowMs: number): Attention[] {
     if (!isQuiet(reason)) add('look', `no evidence of ${signal}: ${reason.replaceAll('_', ' ')}`);
   }
   if (view.file === 'drift') add('look', 'policy file differs from the adopted one');
-  if (view.file === 'pending') add('look', 'a changed policy waits to be applied');
+  // While a part tries it already, nobody need be told.
+  if (view.file === 'pending' && view.canary === null) {
+    add('look', 'a changed policy waits to be applied');
+  }
   for (const hold of view.holds) {
     const till = hold.untilMs === null ? 'until ended' : `for ${span(hold.untilMs - nowMs)}`;
     add('held', `${HELD[hold.kind]} ${till}`);

@@ -11,8 +11,9 @@ import { Glyph, stateWords } from '../parts/glyph.jsx';
 import { Meter } from '../parts/meter.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
-import { changeHash, policyHash } from '../routing.js';
+import { changeHash, limiterHash, policyHash } from '../routing.js';
 import { bindsSentence, denials, verdictSentences } from './binds.js';
+import { canarySentence } from './canary.js';
 
 const HELD = {
   pinned: 'Pinned',
@@ -125,6 +126,19 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
             </dd>
           </div>
         ))}
+        {view.canary && (
+          <>
+            <dt>Canary</dt>
+            <dd>
+              <Outside text={canarySentence(view.canary, now)} />{' '}
+              {view.canary.ended === null && (
+                <a href={limiterHash(view.canary.limiter)}>
+                  <Outside text={view.canary.limiter} />
+                </a>
+              )}
+            </dd>
+          </>
+        )}
         {view.wouldBe && (
           <>
             <dt>Would be</dt>
