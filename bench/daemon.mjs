@@ -11,8 +11,11 @@ import { median, target } from './report.mjs';
 const LIMITERS = 1000;
 const SIGNALS = 4;
 const TICKS = 15;
-/** Windows look back a minute: from then on memory should stand. */
-const WARM_S = 70;
+/**
+ * Windows look back a minute; V8 then lets the heap grow to a multiple of what the next full collections find alive,
+ * and those come every 20 to 30 s. From then on memory should stand.
+ */
+const WARM_S = 130;
 /** A crowded machine may take so long until all is led and fresh. */
 const PATIENCE_MS = 60_000;
 const RUN_S = { quick: 20, usual: 60, full: 600 };
