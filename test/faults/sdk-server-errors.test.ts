@@ -83,12 +83,15 @@ describe('memory full', () => {
     await setParams(admin, perSubject, {
       rate: 0.001,
       capacity: 100,
-      subjectRate: 1,
+      subjectRate: 0.001,
       subjectCapacity: 5,
     });
     for (const api of [full, closed, drained, perSubject]) await decides(api);
-    await takes(drained, 2);
-    expect((await perSubject.take('user:1')).source).toBe('redis');
+    await until('it is drained', async () => {
+      const { source, allowed } = await drained.take();
+      return source === 'redis' && !allowed;
+    });
+    await until('it is charged', async () => (await perSubject.take('user:1')).source === 'redis');
     await admin.config('SET', 'maxmemory-policy', 'noeviction');
     await admin.config('SET', 'maxmemory', '1');
 
