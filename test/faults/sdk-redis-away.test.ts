@@ -98,7 +98,7 @@ test('SIGSTOP: an answer that was asked for in time is not charged late', async 
 
 test('a killed Redis: local at once, and Redis again by itself after its return', async () => {
   const api = limiter();
-  await setParams(admin, api, { rate: 1, capacity: 50 });
+  await setParams(admin, api, { rate: 0.001, capacity: 50 });
   await ready(api);
   await server.kill();
   await until('the loss is seen', () => !api.stats().redisUp);
@@ -115,8 +115,8 @@ test('a killed Redis: local at once, and Redis again by itself after its return'
   // The new server is empty: the numbers last seen are passed along, and it says so.
   const back = await api.take();
   expect(back.source).toBe('unmanaged');
-  expect(api.numbers()).toMatchObject({ rate: 1, capacity: 50 });
-  await setParams(admin, api, { rate: 1, capacity: 30 });
+  expect(api.numbers()).toMatchObject({ rate: 0.001, capacity: 50 });
+  await setParams(admin, api, { rate: 0.001, capacity: 30 });
   expect((await api.take()).source).toBe('redis');
 });
 
