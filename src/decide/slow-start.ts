@@ -35,7 +35,8 @@ export function ramp(policy: Policy, breaker: BreakerMemory, sample: Sample, law
       rate: Math.min(law.rate, full.rate),
       inFlightMax: Math.min(law.inFlightMax, now.inFlightMax),
     };
-    return draft(cut, 'closed', law.reason, `slow start ends: ${law.why}`);
+    const ended = draft(cut, 'closed', law.reason, `slow start ends: ${law.why}`);
+    return { ...ended, over: law.over };
   }
   const reached = now.rate / full.rate;
   if (reached >= 0.999) return draft(now, 'closed', 'breaker_closed', 'slow start has arrived');

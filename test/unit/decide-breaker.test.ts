@@ -310,3 +310,20 @@ test("a person's trip out of a slow start leads back to where that led, unless t
   const stored = turn(policy, tripped.state, open(chosen)).state;
   expect(back(stored, chosen)).toMatchObject({ state: 'recovering', rate: 20 });
 });
+
+test('a slow start that overload ends says what the law saw, as any cut does', () => {
+  const policy = policyOf();
+  const fresh = createDecideState(policy);
+  const resume = { rate: 100, inFlightMax: 24 };
+  const breaker = { ...fresh.memory.breaker, state: 'recovering' as const, resume };
+  const sample = sampleOf({
+    signals: { p95: { value: 600, fresh: true, ageMs: 300, count: 400 } },
+    traffic: { deniedByCap: 20, inFlight: 15, inFlightNow: 15 },
+    inForce: { state: 'recovering', target: { rate: 60, capacity: 50, inFlightMax: 16 } },
+  });
+  const { decision } = turn(policy, { ...fresh, memory: { ...fresh.memory, breaker } }, sample);
+  expect(decision).toMatchObject({ state: 'closed', reason: 'law_emergency_cut', rate: 60 });
+  expect(decision.inFlightMax).toBeLessThan(16);
+  expect(decision.over).toEqual({ signal: 'p95', value: '600 ms', setpoint: '250 ms', ratio: 2.4 });
+  expect(decision.sentence).toMatch(/^slow start ends: p95 600 ms is 2\.4 × the 250 ms setpoint/);
+});
