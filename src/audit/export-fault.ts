@@ -1,4 +1,5 @@
 /** What keeps an exporter from its place: told once, until it is over; tried again ever more seldom. Stage: audit. */
+import type { Clock } from '../clock.js';
 import type { Logger } from '../log.js';
 import type { Sink } from './sink.js';
 
@@ -16,7 +17,7 @@ const RETRY_MS = [1_000, 2_000, 5_000, 10_000, 30_000];
 export function createExportFault(
   { kind, name }: Pick<Sink, 'kind' | 'name'>,
   log: Logger,
-  nowMs: () => number,
+  clock: Pick<Clock, 'monotonicMs'>,
 ): ExportFault {
   let text: string | null = null;
   let failures = 0;
@@ -26,11 +27,11 @@ export function createExportFault(
     get text() {
       return text;
     },
-    isDue: () => nowMs() >= retryAtMs,
+    isDue: () => clock.monotonicMs() >= retryAtMs,
     failed(error) {
       const first = text === null;
       text = error.message;
-      retryAtMs = nowMs() + RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!;
+      retryAtMs = clock.monotonicMs() + RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!;
       if (!first) return;
       log.error(
         { event: 'audit_export_failed', exporter: name, err: error },

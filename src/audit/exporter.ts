@@ -1,4 +1,5 @@
 /** Carries the audit logs of all limiters to one place as they grow, from where that place was left, again until it is there. Stage: audit → daemon. */
+import type { Clock } from '../clock.js';
 import { type Logger, redactUrl } from '../log.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
 import { tellExported } from '../redis/retention.js';
@@ -24,7 +25,7 @@ export interface ExporterOptions {
   prefix: string;
   sink: Sink;
   limiters: () => Promise<LimiterAddress[]>;
-  nowMs: () => number;
+  clock: Clock;
   log: Logger;
   /** Told of what was done, for metrics. */
   seen: {
@@ -54,9 +55,10 @@ export interface Exporter {
 const MOST_OF_A_FAULT = 300;
 
 export function createExporter(options: ExporterOptions): Exporter {
-  const { redis, prefix, sink, limiters, nowMs, log, seen } = options;
+  const { redis, prefix, sink, limiters, clock, log, seen } = options;
+  const { nowMs } = clock;
   const { kind } = sink;
-  const fault = createExportFault(sink, log, nowMs);
+  const fault = createExportFault(sink, log, clock);
   let writes = false;
   /** By limiter: the head that was last exported. */
   const heads = new Map<string, string>();

@@ -53,7 +53,7 @@ export async function openAuditLogs(options: AuditLogsOptions): Promise<AuditLog
   const registered = remembered(clock, () => registeredLimiters(redis, prefix));
   const exporters = (await openSinks(options, signer)).map((sink) =>
     createExporter({
-      ...{ redis, prefix, sink, limiters: registered, nowMs: () => clock.nowMs(), log },
+      ...{ redis, prefix, sink, limiters: registered, clock, log },
       seen: seenBy(metrics, sink.kind),
     }),
   );

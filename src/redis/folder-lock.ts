@@ -67,11 +67,15 @@ interface Lock {
   dev: number;
 }
 
+/** Locks of this process that it could not release, for their folder was away: where it is back, they hold nobody. */
+const left = new Set<string>();
+const idOf = ({ dev, ino }: Pick<Lock, 'dev' | 'ino'>) => `${dev}:${ino}`;
+
 /** Null while another holds it. */
 function tryLock(folder: string): Lock | null {
   const last = highest(folder);
   const holder = last === 0 ? null : holderOf(folder, last);
-  if (holder && isAlive(holder)) return null;
+  if (holder && isAlive(holder) && !isLeft(folder, last)) return null;
   const next = last + 1;
   const draft = join(folder, `lock-draft.${process.pid}`);
   writeFileSync(draft, JSON.stringify(ownIdentity()), { mode: 0o600 });
@@ -95,17 +99,26 @@ function tryLock(folder: string): Lock | null {
   return { n: next, ino, dev };
 }
 
+function isLeft(folder: string, n: number): boolean {
+  const found = statSync(join(folder, `lock.${n}`), { throwIfNoEntry: false });
+  return found !== undefined && left.has(idOf(found));
+}
+
 /** The file stays as the highest number, emptied; in a folder that was put in place of ours the lock is another's. */
 function release(folder: string, mine: Lock): void {
   let file: number | null = null;
   try {
     file = openSync(join(folder, `lock.${mine.n}`), 'r+');
     const { ino, dev } = fstatSync(file);
-    if (ino !== mine.ino || dev !== mine.dev) return;
-    ftruncateSync(file);
-    writeSync(file, '{}', 0);
+    if (ino === mine.ino && dev === mine.dev) {
+      ftruncateSync(file);
+      writeSync(file, '{}', 0);
+      return;
+    }
+    left.add(idOf(mine));
   } catch {
-    // A folder that was removed, or a full disk: our identity stays, and is found dead once this process has ended.
+    // A folder that is away, or a full disk: our identity stays, and is found dead once this process has ended.
+    left.add(idOf(mine));
   } finally {
     if (file !== null) closeSync(file);
   }

@@ -96,7 +96,7 @@ test('each entry is a row, once; two exporters: one writes, the other goes on; t
   await history(redis, 20);
   let nowMs = Date.now();
   const seen = { exported: 0, failed: 0, writes: false };
-  const a = exporterTo(redis, sinkTo(), seen, () => nowMs);
+  const a = exporterTo(redis, sinkTo(), seen, { nowMs: () => nowMs, monotonicMs: () => nowMs });
   const b = exporterTo(redis, sinkTo(postgres.url));
   await a.minute();
   await b.round();

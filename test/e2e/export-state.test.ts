@@ -98,6 +98,27 @@ test('a place that fails: why, and how old what it lacks has become, until it is
   rmSync(dir, { recursive: true });
 });
 
+test('a wall clock that is set back keeps no place from being tried again', async () => {
+  let monotonicMs = 0;
+  const exporter = await folderExporter(redis, dir, { ...clock, monotonicMs: () => monotonicMs });
+  await exporter.minute();
+  renameSync(dir, `${dir}-away`);
+  writeFileSync(dir, 'a file where the folder was');
+  await change(redis);
+  await exporter.round();
+  expect(exporter.state().fault).toContain(dir);
+  rmSync(dir);
+  renameSync(`${dir}-away`, dir);
+  nowMs -= 3_600_000;
+  await exporter.round();
+  expect(exporter.state().fault).toContain(dir);
+  monotonicMs += 30_000;
+  await exporter.round();
+  expect(exporter.state()).toMatchObject({ fault: null, writes: true });
+  await exporter.close();
+  rmSync(dir, { recursive: true });
+});
+
 test('how old what waits has become; no fault tells a login', async () => {
   const away = async () => {
     throw new Error(`cannot reach postgres://kim:s3cr3t@db/x ${'y'.repeat(1_000)}`);
@@ -116,7 +137,7 @@ test('how old what waits has become; no fault tells a login', async () => {
       ...{ appendHeads: nothing, reopen: nothing, release: nothing },
     },
     undefined,
-    clock.nowMs,
+    { ...clock, monotonicMs: clock.nowMs },
   );
   const [[oldest] = ['']] = await redis.xrange(keys.audit, '-', '+', 'COUNT', 1);
   await exporter.round();

@@ -11,6 +11,7 @@ import { createFileSink } from '../../src/audit/file-sink.js';
 import { createSigner, createVerifier } from '../../src/audit/signature.js';
 import type { Sink } from '../../src/audit/sink.js';
 import { verifyFolder } from '../../src/audit/verify-folder.js';
+import { type Clock, systemClock } from '../../src/clock.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { seedParams } from './seed-params.js';
 
@@ -68,6 +69,8 @@ export interface RigOptions {
   secret?: string;
   maxBytes?: number;
   nowMs?: () => number;
+  /** As `nowMs`, unless only one of them is set. */
+  monotonicMs?: () => number;
 }
 
 export interface RigExporter extends Exporter {
@@ -82,6 +85,7 @@ export async function folderExporter(
   options: RigOptions = {},
 ): Promise<RigExporter> {
   const { owner = 'd1', secret, maxBytes = 1_000_000, nowMs = Date.now } = options;
+  const { monotonicMs = nowMs } = options;
   const { id } = await prepareFolder(dir);
   const seen = { exported: 0, failed: 0, writes: false, cut: 0 };
   const signer = secret === undefined ? null : createSigner(secret, 'test');
@@ -90,17 +94,17 @@ export async function folderExporter(
   };
   const given = { dir, id, prefix: 'flyball', maxBytes, signer, nowMs };
   const sink = createFileSink({ ...given, redis, owner, leaseMs: 15_000, onCut });
-  return Object.assign(exporterTo(redis, sink, seen, nowMs), { sink, seen });
+  return Object.assign(exporterTo(redis, sink, seen, { nowMs, monotonicMs }), { sink, seen });
 }
 
 export function exporterTo(
   redis: Redis,
   sink: Sink,
   seen = { exported: 0, failed: 0, writes: false },
-  nowMs: () => number = Date.now,
+  clock: Clock = systemClock,
 ): Exporter {
   return createExporter({
-    ...{ redis, prefix: 'flyball', sink, nowMs, log: pino({ level: 'silent' }) },
+    ...{ redis, prefix: 'flyball', sink, clock, log: pino({ level: 'silent' }) },
     limiters: async () => [address],
     seen: {
       exported(entries) {
