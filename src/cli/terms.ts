@@ -31,6 +31,7 @@ const MEANINGS: Record<string, string> = {
   refZ: 'z at the first of the cuts under way: what they are measured against',
   error: '−z, kept within what one sample may say',
   last: 'error at the sample before',
+  ki: 'integral gain: that of the policy, or what the age of the sample allows',
   change: 'ln(wanted ÷ before): below 0 a cut, above 0 a raise',
   add: 'what a raise adds a second',
   part: 'part that the failures ask to be shed, 0 to 1',
