@@ -11,6 +11,10 @@ const LIMITERS = 1000;
 const PATIENCE_MS = 120_000;
 const LOADS = 5;
 const WATCH_S = { quick: 10, usual: 30 };
+/** Periods with a browser, each between two without: what the daemon needs anyway wanders by more than a browser costs. */
+const PERIODS = { quick: 1, usual: 3 };
+/** Whoever was gone just now is remembered for some seconds: then that is over. */
+const FORGOTTEN_MS = 35_000;
 
 export async function dashboardBench(_parts, { quick = false } = {}) {
   const seconds = quick ? WATCH_S.quick : WATCH_S.usual;
@@ -32,18 +36,7 @@ export async function dashboardBench(_parts, { quick = false } = {}) {
     const opened = [];
     for (let i = 0; i < LOADS; i++) opened.push(await openOnce(browser, daemon.http));
     const of = (name) => opened.map((one) => one[name]);
-    // Whoever was gone just now is remembered for some seconds: that is over.
-    await pause(35_000);
-    const before = await cpuShare(daemon, seconds);
-    const page = await browser.newPage();
-    await page.goto(daemon.http);
-    await page.locator('tr.row').first().waitFor();
-    const watched = await cpuShare(daemon, seconds);
-    const frames = await scroll(page);
-    await page.close();
-    await pause(35_000);
-    const after = await cpuShare(daemon, seconds);
-    const alone = (before + after) / 2;
+    const { costs, alone, watched, frames } = await costOf(browser, daemon, quick);
     return {
       tables: [
         {
@@ -58,18 +51,18 @@ export async function dashboardBench(_parts, { quick = false } = {}) {
           ],
         },
         {
-          title: `CPU of the daemon, % of a core over ${seconds} s`,
-          columns: ['', '%'],
+          title: `CPU of the daemon, % of a core, in turns of ${seconds} s`,
+          columns: ['', 'median', 'least', 'most'],
           rows: [
-            ['before', 100 * before],
-            ['one browser at the overview', 100 * watched],
-            ['after', 100 * after],
+            ['nobody looks', ...spread(alone)],
+            ['one browser at the overview', ...spread(watched)],
+            ['more than before and after it', ...spread(costs)],
           ],
         },
       ],
       targets: [
         target('overview usable after its load event, ms', median(of('usableMs')), '<=', 1000),
-        target('one browser, % of a core of the daemon', 100 * (watched - alone), '<=', 2),
+        target('one browser, % of a core of the daemon', 100 * median(costs), '<=', 2),
       ],
       notes: daemon.failures.slice(0, 3).map((msg) => `The daemon said: ${msg}`),
     };
@@ -80,6 +73,31 @@ export async function dashboardBench(_parts, { quick = false } = {}) {
     await server.stop();
   }
 }
+
+/** Shares of a core with a browser and without, in turns; of each turn with one what it is above its neighbours. */
+async function costOf(browser, daemon, quick) {
+  const how = quick ? 'quick' : 'usual';
+  const [alone, watched, costs] = [[], [], []];
+  let frames = [];
+  await pause(FORGOTTEN_MS);
+  alone.push(await cpuShare(daemon, WATCH_S[how]));
+  for (let i = 0; i < PERIODS[how]; i++) {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(daemon.http);
+    await page.locator('tr.row').first().waitFor();
+    watched.push(await cpuShare(daemon, WATCH_S[how]));
+    if (i === 0) frames = await scroll(page);
+    await page.close();
+    await pause(FORGOTTEN_MS);
+    alone.push(await cpuShare(daemon, WATCH_S[how]));
+    costs.push(watched[i] - (alone[i] + alone[i + 1]) / 2);
+  }
+  return { alone, watched, costs, frames };
+}
+
+const spread = (shares) =>
+  [median(shares), Math.min(...shares), Math.max(...shares)].map((share) => 100 * share);
 
 /** From the load event until rows stand there, and until a search that was typed has its answer. */
 async function openOnce(browser, url) {

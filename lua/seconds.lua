@@ -7,13 +7,10 @@
 --   counts, a line each]
 -- TIME: once, after the reads
 -- COMPLEXITY: O(fields of what is returned)
+--- @include lib/second.lua
 local out = {}
 for i = 1, #KEYS do
-  local counts = redis.call('HMGET', KEYS[i], 'n', 'off')
-  local mark = ''
-  if counts[1] then
-    mark = counts[1] .. ' ' .. redis.call('HLEN', KEYS[i]) .. ' ' .. (counts[2] or '')
-  end
+  local mark = second_mark(KEYS[i])
   if mark == ARGV[i] then
     out[i + 1] = false
   elseif mark == '' then

@@ -5,13 +5,15 @@ import type { Logger } from '../log.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { entryRecord } from '../view/entry.js';
 import { listLimiters, type Session } from '../view/limiters.js';
+import { createOwnStatuses, type OwnStatuses } from '../view/own-statuses.js';
 import { pointOf } from '../view/series.js';
 import type { StatusView } from '../view/status.js';
 import { statusView } from '../view/status.js';
 import { type Channel, createChannel, type Watcher } from './channel.js';
 import { createRing, type Ring } from './ring.js';
+import { createRota } from './rota.js';
 import type { AuditRecord, LimiterPoint, TickEvent } from './types.js';
-import { freshlyWatched, markOf, type Watched } from './watched.js';
+import { freshlyWatched, readsAlike, type Watched } from './watched.js';
 
 export interface Watch {
   readonly clients: number;
@@ -37,11 +39,11 @@ export interface WatchOptions {
   onClients?: (clients: number) => void;
   /** Told before those who follow: what they ask next must be as new. */
   onNews?: () => void;
+  /** What this daemon tells of limiters that it leads. */
+  own?: OwnStatuses;
 }
 
 const MOST_CLIENTS = 64;
-/** Limiters of one look: of 1,000 each is read every 4 s, so that a page costs a daemon little. */
-const MOST_AT_ONCE = 250;
 /** Who lost their connection finds what they missed for so long after the last has gone. */
 const LINGER_MS = 30_000;
 /** New limiters are seen after so many looks. */
@@ -49,26 +51,24 @@ const LIST_EVERY = 5;
 
 export function createWatch(options: WatchOptions): Watch {
   const { session, clock, log, everyMs = 1000, mostClients = MOST_CLIENTS } = options;
-  const { onClients, onNews } = options;
+  const { onClients, onNews, own = createOwnStatuses() } = options;
   const ring = createRing();
-  const fresh = (address: LimiterAddress) => freshlyWatched(session.redis, address);
+  const fresh = (address: LimiterAddress) => freshlyWatched(session.redis, address, own.of);
   const watched = new Map<string, Watched>();
   /** '' is the channel of all. */
   const channels = new Map<string, Channel>();
   let timer: NodeJS.Timeout | null = null;
   let closed = false;
   let looks = 0;
-  let next = 0;
   /** Of channels that nobody hears, by name: since when. */
   const idleSinceMs = new Map<string, number>();
   /** Of what each channel shows, by name: of when it is. While nobody hears it nothing of it is read. */
   const seenAtMs = new Map<string, number>();
-  /** Rows are from before a time in which nobody heard of all of them. */
-  let rested = false;
   let last: TickEvent = { atMs: 0, everyMs, redisAway: null };
 
   const clients = () => [...channels.values()].reduce((sum, one) => sum + one.clients, 0);
   const hears = (name: string) => (channels.get(name)?.clients ?? 0) > 0;
+  const rota = createRota(watched, hears);
 
   function channelOf(name: string): Channel {
     let channel = channels.get(name);
@@ -96,22 +96,6 @@ export function createWatch(options: WatchOptions): Watch {
     return gone;
   }
 
-  /** Of the channel of all some in turn, and each that has a channel of its own. */
-  function due(): Watched[] {
-    const all = [...watched.values()];
-    const focused = all.filter(({ address }) => hears(address.name));
-    if (!hears('')) {
-      rested = true;
-      return focused;
-    }
-    // A picture is of all; one that cannot be read costs no more than itself.
-    const unread = all.filter(({ view }) => rested || view === null);
-    rested = false;
-    const turn = all.slice(next, next + MOST_AT_ONCE);
-    next = next + MOST_AT_ONCE >= all.length ? 0 : next + MOST_AT_ONCE;
-    return [...new Set([...turn, ...unread, ...focused])];
-  }
-
   /** @returns the channels whose rows were looked at: who joined another one meanwhile waits for the next look. */
   async function look(): Promise<Channel[]> {
     const gone = looks++ % LIST_EVERY === 0 || watched.size === 0 ? await list() : [];
@@ -123,7 +107,7 @@ export function createWatch(options: WatchOptions): Watch {
     let read = 0;
     const heard = [...channels].filter(([name]) => hears(name));
     await Promise.all(
-      due().map(async (one) => {
+      rota.take().map(async (one) => {
         try {
           const { facts, entries: found } = await one.reader.read();
           const view = statusView(facts);
@@ -133,13 +117,14 @@ export function createWatch(options: WatchOptions): Watch {
           ring.add(one.address.name, point);
           points.push({ limiter: one.address.name, ...point });
           entries.push(...found.map((entry) => entryRecord(entry, false)));
-          const mark = markOf(view);
-          if (mark !== one.mark) changed.push(view);
-          one.mark = mark;
+          if (one.told === null || !readsAlike(one.told, view)) {
+            changed.push(view);
+            one.told = view;
+          }
           one.view = view;
         } catch (error) {
           // Read anew when it can be read again.
-          one.mark = '';
+          one.told = null;
           one.reader = fresh(one.address).reader;
           fault = error;
         }
@@ -148,7 +133,11 @@ export function createWatch(options: WatchOptions): Watch {
     // One that cannot be read is not Redis gone.
     if (read === 0 && fault !== null) throw fault;
     if (changed.length + gone.length + entries.length > 0) onNews?.();
-    last = { atMs: atMs === 0 ? clock.nowMs() : atMs, everyMs: lookEveryMs(), redisAway: null };
+    last = {
+      atMs: atMs === 0 ? clock.nowMs() : atMs,
+      everyMs: everyMs * rota.looks,
+      redisAway: null,
+    };
     tell(
       changed,
       gone,
@@ -160,10 +149,6 @@ export function createWatch(options: WatchOptions): Watch {
       channel.tell('tick', name === '' ? last : { ...last, everyMs });
     }
     return heard.map(([, channel]) => channel);
-  }
-
-  function lookEveryMs(): number {
-    return everyMs * Math.max(1, Math.ceil(watched.size / MOST_AT_ONCE));
   }
 
   function tell(
@@ -198,6 +183,7 @@ export function createWatch(options: WatchOptions): Watch {
       log.debug({ event: 'watch_failed', err: error });
     }
     for (const channel of looked) channel.ready();
+    own.want(rota.next());
     if (!closed) timer = setTimeout(() => void turn(), everyMs);
   }
 
@@ -218,6 +204,7 @@ export function createWatch(options: WatchOptions): Watch {
   /** Forgets all: what is not looked at any more is not known. */
   function rest(): void {
     timer = null;
+    own.want(new Set());
     for (const [name, { address }] of watched) watched.set(name, fresh(address));
     looks = 0;
   }

@@ -12,6 +12,7 @@ import type { LimiterAddress } from '../redis/keys.js';
 import type { HttpServer } from '../report/http.js';
 import { createMetrics } from '../report/metrics.js';
 import { createSourcePool } from '../sense/source-pool.js';
+import { createOwnStatuses } from '../view/own-statuses.js';
 import { adoptAtStart, concernsAll, waitsForApply, whileRefused } from './adoption.js';
 import { createAlerts } from './alerts.js';
 import { type AuditLogs, openAuditLogs } from './audit-logs.js';
@@ -88,6 +89,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     facts: () => ({ redisAway: failures.redisAway(), faults: policies.faults }),
   });
   const spend = createSpendChange(redis, prefix, config.fleetBudget, log);
+  const own = createOwnStatuses();
   const servers = createServerWatch({ redis, everyMs: tickMs });
   const members = createMembership({
     ...{ redis, prefix, owner, leaseMs, clock, log },
@@ -121,7 +123,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const given = { redis, address, owner, members, servers, tickMs, leaseMs, clock };
     const { notifier, fleetAlerts } = alerts;
     const also = { sources, clocks, evictions, spend, notifier, fleetAlerts, log, metrics };
-    limiters.set(address.name, createManagedLimiter({ ...given, ...also, fileState }));
+    const limiter = createManagedLimiter({ ...given, ...also, told: own.tell, fileState });
+    limiters.set(address.name, limiter);
   }
 
   const waits = (loaded: LoadedPolicy) => waitsForApply(config.reload, loaded);
@@ -211,8 +214,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       const auditFault = () => audit?.fault() ?? null;
       const states = { auditFault, closing: () => closing !== null };
       const checks = healthChecks({ loop, redis, policies, limiters, ...states });
-      const session = { redis, url, prefix };
-      http = await openHttp({ config, env, session, owner, checks, metrics, policies, clock, log });
+      const about = { config, env, session: { redis, url, prefix }, owner, checks, own };
+      http = await openHttp({ ...about, metrics, policies, clock, log });
     }
     await servers.look();
     await adoptFiles();

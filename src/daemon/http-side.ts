@@ -13,6 +13,7 @@ import { resolveDataDir } from '../redis/connect.js';
 import { createApp, type HealthChecks, type HttpServer, listen } from '../report/http.js';
 import type { Metrics } from '../report/metrics.js';
 import type { Session } from '../view/limiters.js';
+import type { OwnStatuses } from '../view/own-statuses.js';
 import type { DaemonConfig } from './config.js';
 import type { PolicyFiles } from './policy-files.js';
 
@@ -25,20 +26,22 @@ export interface HttpSide {
   checks: HealthChecks;
   metrics: Metrics;
   policies: PolicyFiles;
+  /** What its limiters told last. */
+  own: OwnStatuses;
   clock: Clock;
   log: Logger;
 }
 
 /** Listens, and says where, and where the token lies. */
 export async function openHttp(side: HttpSide): Promise<HttpServer> {
-  const { config, env, session, owner, checks, metrics, policies, clock, log } = side;
+  const { config, env, session, owner, checks, metrics, policies, own, clock, log } = side;
   const { dataDir, httpHost, httpPort, httpHosts, tokensFile } = config;
   const places = tokenPlaces(tokensFile, resolveDataDir({ dataDir, env }));
   const tokens = createTokenStore({ places, clock, log });
   const hosts = hostRule(httpHost, httpHosts);
   const shared = createSharedAnswers({ clock, freshMs: Math.min(config.tickMs, 1000) });
   const watch = createWatch({
-    ...{ session, clock, log },
+    ...{ session, own, clock, log },
     onNews: () => shared.forget(),
     onClients: (clients) => metrics.apiStreams.set(clients),
   });

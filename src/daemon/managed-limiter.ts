@@ -7,6 +7,7 @@ import type { Destination } from '../policy/notify-schema.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import type { Metrics } from '../report/metrics.js';
 import type { Notifier } from '../report/notify/notifier.js';
+import type { LimiterStatus } from '../report/status.js';
 import type { SourcePool } from '../sense/source-pool.js';
 import type { ClockWatch } from './clock-watch.js';
 import type { EvictionWatch } from './evictions.js';
@@ -36,6 +37,8 @@ export interface LimiterDeps {
   fleetAlerts: FleetAlerts;
   /** What the whole fleet may change; null: as much as it wants. */
   spend: SpendChange | null;
+  /** Told of each status that was stored. */
+  told?: (limiter: string, status: LimiterStatus) => void;
   log: Logger;
   metrics: Metrics;
   /** Where the file here stands to the adopted policy, and what is wrong with files: for the status key. */

@@ -4,7 +4,7 @@ import type { Lease } from '../actuate/lease.js';
 import { type Decision, LAW_VERSIONS, type Sample } from '../decide/types.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
-import type { LimiterStatus } from '../report/status.js';
+import { type LimiterStatus, statusLivesMs } from '../report/status.js';
 import type { ClockHold } from './clock-hold.js';
 import type { LimiterDeps } from './managed-limiter.js';
 import { type WouldBe, wouldBeValues } from './would-be.js';
@@ -56,8 +56,9 @@ export async function tellStatus(
     wouldBe: wouldBe === null ? null : wouldBeValues(wouldBe, params),
     clocks: { redisMs: deps.clocks.skewMs, servicesMs: clockHold.servicesMs },
   };
-  const livesMs = Math.max(10 * tickMs, 10_000);
-  await redis.set(limiterKeys(address).status, JSON.stringify(status), 'PX', livesMs);
+  const text = JSON.stringify(status);
+  await redis.set(limiterKeys(address).status, text, 'PX', statusLivesMs(tickMs));
+  deps.told?.(address.name, status);
 }
 
 export function lawName(law: string): string {

@@ -3365,6 +3365,85 @@ return reply\n\
 ",
 };
 
+/** Keys of `look`, in order. */
+export type LookKeys = [...looked: string[]];
+/** Arguments of `look`, in order. */
+export type LookArgs = [...mark: ScriptArg[]];
+/**
+ * what a status shows of limiters beside their params: who leads, what they told, what came to the log, traffic.
+ * Returns [nowUs, then of each key: lease and status (nil: none, or known), fields and values of f, at most a hundred entries after the one known, of a second nil as last read, empty: not there, else a line each: its mark, off, adm, n, inf, processes and those that report completions (tabs between), fields and counts of what was denied]. O(fields of seconds that are returned).
+ */
+export const lookScript: Script<LookKeys, LookArgs> = {
+  name: 'look',
+  sha: '70820db620f6d28ebf220ffc74985172632e4c6b',
+  lua: "-- flyball look\n\
+local function second_mark(key)\n\
+  local counts = redis.call('HMGET', key, 'n', 'off')\n\
+  if not counts[1] then return '' end\n\
+  return counts[1] .. ' ' .. redis.call('HLEN', key) .. ' ' .. (counts[2] or '')\n\
+end\n\
+local EACH = 9\n\
+local MOST_ENTRIES = 100\n\
+local FIRST = { [97] = true, [100] = true, [105] = true, [110] = true, [111] = true, [112] = true, [115] = true }\n\
+local function traffic_of(key)\n\
+  local all = redis.call('HGETALL', key)\n\
+  local plain = { off = '0', adm = '0', n = '0', inf = '0' }\n\
+  local named = { ['p:'] = {}, ['pr:'] = {} }\n\
+  local denied = {}\n\
+  for i = 1, #all, 2 do\n\
+    local field = all[i]\n\
+    if plain[field] then\n\
+      plain[field] = all[i + 1]\n\
+    elseif FIRST[string.byte(field)] then\n\
+      local kind = string.match(field, '^%a+:')\n\
+      local names = named[kind or '']\n\
+      if names then\n\
+        names[#names + 1] = string.sub(field, #kind + 1)\n\
+      elseif kind == 'd:' or kind == 'sd:' then\n\
+        denied[#denied + 1] = '\\n\
+' .. field .. '\\n\
+' .. all[i + 1]\n\
+      end\n\
+    end\n\
+  end\n\
+  local lines = {\n\
+    plain.off, plain.adm, plain.n, plain.inf,\n\
+    table.concat(named['p:'], '\\t'), table.concat(named['pr:'], '\\t'),\n\
+  }\n\
+  return table.concat(lines, '\\n\
+') .. table.concat(denied)\n\
+end\n\
+local out = {}\n\
+for i = 1, #KEYS, EACH do\n\
+  local told = redis.call('MGET', KEYS[i], KEYS[i + 1])\n\
+  local lease, status = told[1], told[2]\n\
+  if lease and lease == ARGV[i + 1] then status = false end\n\
+  out[i + 1] = lease\n\
+  out[i + 2] = status\n\
+  out[i + 3] = redis.call('HGETALL', KEYS[i + 2])\n\
+  out[i + 4] = false\n\
+  local newest = ARGV[i + 3]\n\
+  if newest ~= '' and redis.call('TYPE', KEYS[i + 3]).ok == 'stream' then\n\
+    out[i + 4] = redis.call('XRANGE', KEYS[i + 3], '(' .. newest, '+', 'COUNT', MOST_ENTRIES)\n\
+  end\n\
+  for at = i + 4, i + EACH - 1 do\n\
+    local mark = second_mark(KEYS[at])\n\
+    if mark == ARGV[at] then\n\
+      out[at + 1] = false\n\
+    elseif mark == '' then\n\
+      out[at + 1] = ''\n\
+    else\n\
+      out[at + 1] = mark .. '\\n\
+' .. traffic_of(KEYS[at])\n\
+    end\n\
+  end\n\
+end\n\
+local time = redis.call('TIME')\n\
+out[1] = string.format('%.0f', time[1] * 1000000 + time[2])\n\
+return out\n\
+",
+};
+
 /** Keys of `note`, in order. */
 export type NoteKeys = [audit: string, params: string];
 /** Arguments of `note`, in order. */
@@ -5491,15 +5570,16 @@ export type SecondsArgs = [...mark: ScriptArg[]];
  */
 export const secondsScript: Script<SecondsKeys, SecondsArgs> = {
   name: 'seconds',
-  sha: '818e8c000383cd14558227fdbfff1d253bf07a66',
+  sha: 'db8d204f7520bb8a0c0c55084e5baef6886c5a18',
   lua: "-- flyball seconds\n\
+local function second_mark(key)\n\
+  local counts = redis.call('HMGET', key, 'n', 'off')\n\
+  if not counts[1] then return '' end\n\
+  return counts[1] .. ' ' .. redis.call('HLEN', key) .. ' ' .. (counts[2] or '')\n\
+end\n\
 local out = {}\n\
 for i = 1, #KEYS do\n\
-  local counts = redis.call('HMGET', KEYS[i], 'n', 'off')\n\
-  local mark = ''\n\
-  if counts[1] then\n\
-    mark = counts[1] .. ' ' .. redis.call('HLEN', KEYS[i]) .. ' ' .. (counts[2] or '')\n\
-  end\n\
+  local mark = second_mark(KEYS[i])\n\
   if mark == ARGV[i] then\n\
     out[i + 1] = false\n\
   elseif mark == '' then\n\

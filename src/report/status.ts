@@ -38,3 +38,13 @@ export interface LimiterStatus {
   /** In recommend and shadow mode: where the law would have the limits. */
   wouldBe: EntryValues | null;
 }
+
+/** It lives for so long: without a leader it is soon no more. */
+export function statusLivesMs(tickMs: number): number {
+  return Math.max(10 * tickMs, 10_000);
+}
+
+/** At Redis time `nowMs` Redis has it no more. */
+export function isOutlived({ atMs, tickMs }: LimiterStatus, nowMs: number): boolean {
+  return nowMs - atMs >= statusLivesMs(tickMs);
+}

@@ -4,14 +4,15 @@ import { readEntries, type StoredEntry } from '../actuate/audit.js';
 import { readPolicy } from '../actuate/verbs/apply.js';
 import type { Policy } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { LOOK_SECONDS } from '../redis/look.js';
 import type { Params } from '../redis/params.js';
 import type { RedisClient } from '../redis/run-script.js';
 import type { LimiterStatus } from '../report/status.js';
 import type { Session } from './limiters.js';
-import { liveProcesses, sumSeconds, type Traffic } from './traffic.js';
+import { liveProcesses, sumSeconds, type Traffic, trafficOfHash } from './traffic.js';
 
 /** Seconds of telemetry that say what binds now; the running second is not whole and is left out. */
-export const TRAFFIC_SECONDS = 5;
+export const TRAFFIC_SECONDS = LOOK_SECONDS;
 
 export interface StatusFacts {
   address: LimiterAddress;
@@ -51,7 +52,10 @@ export async function readStatusFacts(
     policy,
     owner: leaseOwner(lease),
     status: parseStatus(statusText),
-    traffic: { ...sumSeconds(telemetry, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) },
+    traffic: {
+      ...sumSeconds(telemetry.map(trafficOfHash), TRAFFIC_SECONDS),
+      ...liveProcesses(shares, nowUs),
+    },
     newest,
   };
 }

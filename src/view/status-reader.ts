@@ -3,10 +3,11 @@ import { isReadable, readEntry, type StoredEntry } from '../actuate/entry.js';
 import { readPolicy } from '../actuate/verbs/apply.js';
 import type { Policy } from '../policy/schema.js';
 import { type LimiterAddress, limiterKeys } from '../redis/keys.js';
+import { type Look, readLook } from '../redis/look.js';
 import type { Params } from '../redis/params.js';
 import { createParamsReader } from '../redis/reread-params.js';
 import type { RedisClient } from '../redis/run-script.js';
-import { readSeconds } from '../redis/telemetry-seconds.js';
+import { isOutlived, type LimiterStatus } from '../report/status.js';
 import {
   leaseOwner,
   parseStatus,
@@ -14,45 +15,48 @@ import {
   type StatusFacts,
   TRAFFIC_SECONDS,
 } from './status-facts.js';
-import { liveProcesses, sumSeconds, trafficFields } from './traffic.js';
+import { liveProcesses, type SecondTraffic, sumSeconds, trafficOfLines } from './traffic.js';
 
 export interface StatusReader {
   /** `entries`: those stored since the last look, oldest first; the first look has none. */
   read(): Promise<{ facts: StatusFacts; entries: StoredEntry[] }>;
 }
 
-/** Entries of one look; who missed more reads the log. */
-const MOST_ENTRIES = 100;
+export interface StatusReaderOptions {
+  /** Look for entries at each look, not only when the params have moved. */
+  notes?: boolean;
+  /** What this process itself has stored in `:status` last, if it leads: that need not be read back. */
+  told?: () => LimiterStatus | null;
+}
 
-/** `notes`: look for entries at each look, not only when the params have moved. */
 export function createStatusReader(
   redis: RedisClient,
   address: LimiterAddress,
-  notes = false,
+  { notes = false, told = () => null }: StatusReaderOptions = {},
 ): StatusReader {
   const keys = limiterKeys(address);
   const readParams = createParamsReader(redis, address);
-  const seconds = new Map<number, { mark: string; fields: Record<string, string> }>();
+  /** What is known of each of the last seconds. */
+  let known = new Map<number, { mark: string; traffic: SecondTraffic | null }>();
   let policy: { hash: string; policy: Policy | null } | null = null;
   let head: { at: string; id: string; newest: StoredEntry | null } | null = null;
 
-  async function traffic(nowUs: number, shares: Record<string, string>) {
-    const last = Math.floor(nowUs / 1_000_000) - 1;
-    const wanted = Array.from({ length: TRAFFIC_SECONDS }, (_, i) => last - i);
-    for (const second of seconds.keys()) if (!wanted.includes(second)) seconds.delete(second);
-    const { seconds: found } = await readSeconds(
-      redis,
-      wanted.map((second) => ({
-        key: keys.telemetry(second),
-        mark: seconds.get(second)?.mark ?? '',
-      })),
-    );
-    for (const [i, second] of found.entries()) {
-      if (second === null) continue;
-      seconds.set(wanted[i]!, { mark: second.mark, fields: trafficFields(second.lines) });
+  function trafficOf(wanted: readonly number[], { seconds, shares }: Look, nowUs: number) {
+    const now: typeof known = new Map();
+    for (const [i, second] of wanted.entries()) {
+      const found = seconds[i];
+      const before = known.get(second);
+      // Absent: nothing was counted in it, or nothing any more.
+      if (found)
+        now.set(second, {
+          mark: found.mark,
+          traffic: found.mark === '' ? null : trafficOfLines(found.lines),
+        });
+      else if (before !== undefined) now.set(second, before);
     }
-    const hashes = [...seconds.values()].map(({ fields }) => fields);
-    return { ...sumSeconds(hashes, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) };
+    known = now;
+    const whole = [...known.values()].flatMap(({ traffic }) => traffic ?? []);
+    return { ...sumSeconds(whole, TRAFFIC_SECONDS), ...liveProcesses(shares, nowUs) };
   }
 
   async function adopted(params: Params | null): Promise<Policy | null> {
@@ -61,50 +65,50 @@ export function createStatusReader(
     return policy.policy;
   }
 
-  async function newer(params: Params | null): Promise<StoredEntry[]> {
-    const at = params === null ? '' : `${params.epoch} ${params.revision}`;
-    if (head === null) {
-      // First the end: what is stored while the rest is read is told as new.
-      const [last] = await redis.xrevrange(keys.audit, '+', '-', 'COUNT', 1).catch(() => []);
-      const entry = last === undefined ? null : readEntry(...last);
-      const whole = entry !== null && isReadable(entry) && entry.kind === 'change' ? entry : null;
-      const newest = whole ?? (last === undefined ? null : await readNewestChange(redis, address));
-      head = { at, id: last?.[0] ?? '0-0', newest };
-      return [];
-    }
-    if (head.at === at && !notes) return [];
-    const found = await redis
-      .xrange(keys.audit, `(${head.id}`, '+', 'COUNT', MOST_ENTRIES)
-      .catch(() => []);
+  /** First the end of the log: what is stored while the rest is read is told as new. */
+  async function endOfLog(): Promise<{ id: string; newest: StoredEntry | null }> {
+    const [last] = await redis.xrevrange(keys.audit, '+', '-', 'COUNT', 1).catch(() => []);
+    const entry = last === undefined ? null : readEntry(...last);
+    const whole = entry !== null && isReadable(entry) && entry.kind === 'change' ? entry : null;
+    const newest = whole ?? (last === undefined ? null : await readNewestChange(redis, address));
+    return { id: last?.[0] ?? '0-0', newest };
+  }
+
+  function newer({ entries: found }: Look): StoredEntry[] {
     const entries = found.map(([id, fields]) => readEntry(id, fields)).filter(isReadable);
+    if (head === null || found.length === 0) return entries;
     const newest = entries.findLast(({ kind }) => kind === 'change') ?? head.newest;
-    head = { at, id: found.at(-1)?.[0] ?? head.id, newest };
+    head = { ...head, id: found.at(-1)![0], newest };
     return entries;
   }
 
   return {
     async read() {
-      const [{ params, unreadable, nowUs }, [lease = null, status = null], shares] =
-        await Promise.all([
-          readParams(),
-          redis.mget(keys.lease, keys.status),
-          redis.hgetall(keys.inFlight),
-        ]);
+      const { params, unreadable, nowUs } = await readParams();
       if (unreadable !== null) throw unreadable;
-      const [policyNow, entries, trafficNow] = await Promise.all([
+      const nowMs = nowUs / 1000;
+      const at = params === null ? '' : `${params.epoch} ${params.revision}`;
+      const entry = head !== null && (notes || head.at !== at) ? head.id : '';
+      if (head === null) head = { at, ...(await endOfLog()) };
+      const last = Math.floor(nowUs / 1_000_000) - 1;
+      const wanted = Array.from({ length: TRAFFIC_SECONDS }, (_, i) => last - i);
+      const own = told();
+      const lease = own === null ? '' : `${own.owner}:${own.fence}`;
+      const seconds = wanted.map((second) => ({ second, mark: known.get(second)?.mark ?? '' }));
+      const [policyNow, look] = await Promise.all([
         adopted(params),
-        newer(params),
-        traffic(nowUs, shares),
+        readLook(redis, keys, { lease, entry, seconds }),
       ]);
+      const entries = newer(look);
+      head = { ...head, at };
+      const owned = own !== null && look.lease === lease;
+      const status = owned ? (isOutlived(own, nowMs) ? null : own) : parseStatus(look.status);
       const facts: StatusFacts = {
-        address,
-        params,
-        nowMs: nowUs / 1000,
+        ...{ address, params, nowMs, status },
         policy: policyNow,
-        owner: leaseOwner(lease),
-        status: parseStatus(status),
-        traffic: trafficNow,
-        newest: head?.newest ?? null,
+        owner: leaseOwner(look.lease),
+        traffic: trafficOf(wanted, look, nowUs),
+        newest: head.newest,
       };
       return { facts, entries };
     },

@@ -1,5 +1,5 @@
 /** A few telemetry seconds as traffic per second: who denied what, and how many processes report completions. Pure. Stage: cli, api. */
-import { codeOf, FIELD } from '../redis/telemetry-fields.js';
+import { FIELD } from '../redis/telemetry-fields.js';
 
 export interface Traffic {
   /** Whether any process flushed in these seconds. */
@@ -16,82 +16,94 @@ export interface Traffic {
   inFlight: number | null;
 }
 
+/** What one telemetry second counts of traffic. */
+export interface SecondTraffic {
+  offered: number;
+  admitted: number;
+  flushes: number;
+  /** A gauge, summed over flushes. */
+  inFlight: number;
+  /** Names, tabs between: most seconds name the same. */
+  processes: string;
+  reporting: string;
+  /** Fields and their counts in turn. */
+  denied: readonly string[];
+}
+
 const DENIED = FIELD.denied('');
 const WOULD_DENY = FIELD.wouldDeny('');
 const PROCESS = FIELD.process('');
 const REPORTING = FIELD.reportingProcess('');
+const NONE: readonly string[] = [];
 
-const NEWLINE = 10;
-const COLON = 58;
-const PLAIN = [FIELD.offered, FIELD.admitted, FIELD.flushes, FIELD.inFlight];
-/** Kinds that are summed below, by their code; those with a name behind them end with a colon. */
-const KINDS = new Set(
-  [...PLAIN, DENIED, WOULD_DENY, PROCESS, REPORTING].map((kind) =>
-    codeOf(Buffer.from(kind), 0, kind.length),
-  ),
-);
-
-/** What is summed below of a second's lines, and no more: nine of ten are bins, which need not be taken apart. */
-export function trafficFields(lines: Buffer): Record<string, string> {
-  const fields: Record<string, string> = {};
-  const { length } = lines;
-  for (let at = 0; at < length; ) {
-    let kindEnd = 0;
-    let nameEnd = at;
-    for (; nameEnd < length; nameEnd++) {
-      const byte = lines[nameEnd]!;
-      if (byte === NEWLINE) break;
-      if (byte === COLON && kindEnd === 0) kindEnd = nameEnd + 1;
-    }
-    if (kindEnd === 0) kindEnd = nameEnd;
-    let countEnd = nameEnd + 1;
-    while (countEnd < length && lines[countEnd] !== NEWLINE) countEnd++;
-    if (KINDS.has(codeOf(lines, at, kindEnd))) {
-      fields[lines.toString('utf8', at, nameEnd)] = lines.toString('latin1', nameEnd + 1, countEnd);
-    }
-    at = countEnd + 1;
-  }
-  return fields;
+/** Of the script's lines. */
+export function trafficOfLines(lines: readonly string[]): SecondTraffic {
+  return {
+    offered: count(lines[0]),
+    admitted: count(lines[1]),
+    flushes: count(lines[2]),
+    inFlight: count(lines[3]),
+    processes: lines[4] ?? '',
+    reporting: lines[5] ?? '',
+    denied: lines.length > 6 ? lines.slice(6) : NONE,
+  };
 }
 
-/** Sums the hashes of whole seconds. Fields that are no plain count are left out. */
-export function sumSeconds(hashes: readonly Record<string, string>[], seconds: number): Traffic {
-  const processes = new Set<string>();
-  const reporting = new Set<string>();
-  const denied: Record<string, number> = {};
-  const wouldDeny: Record<string, number> = {};
+/** Of a whole telemetry hash. */
+export function trafficOfHash(hash: Record<string, string>): SecondTraffic {
+  const fields = Object.keys(hash);
+  const named = (kind: string) => fields.filter((field) => field.startsWith(kind));
+  const names = (kind: string) => named(kind).map((field) => field.slice(kind.length));
+  return {
+    offered: count(hash[FIELD.offered]),
+    admitted: count(hash[FIELD.admitted]),
+    flushes: count(hash[FIELD.flushes]),
+    inFlight: count(hash[FIELD.inFlight]),
+    processes: names(PROCESS).join('\t'),
+    reporting: names(REPORTING).join('\t'),
+    denied: [...named(DENIED), ...named(WOULD_DENY)].flatMap((field) => [field, hash[field]!]),
+  };
+}
+
+/** Sums whole seconds, `length` of which were asked for. A count that is no plain one is 0. */
+export function sumSeconds(seconds: readonly SecondTraffic[], length: number): Traffic {
+  const deniedPerSecond: Record<string, number> = {};
+  const wouldDenyPerSecond: Record<string, number> = {};
+  const processes = namesIn(seconds.map((second) => second.processes));
+  const reporting = namesIn(seconds.map((second) => second.reporting));
   let offered = 0;
   let admitted = 0;
   let flushes = 0;
   let inFlight = 0;
-  for (const hash of hashes) {
-    for (const [field, text] of Object.entries(hash)) {
-      if (field.startsWith(PROCESS)) processes.add(field.slice(PROCESS.length));
-      else if (field.startsWith(REPORTING)) reporting.add(field.slice(REPORTING.length));
-      else if (field === FIELD.offered) offered += count(text);
-      else if (field === FIELD.admitted) admitted += count(text);
-      else if (field === FIELD.flushes) flushes += count(text);
-      else if (field === FIELD.inFlight) inFlight += count(text);
-      else {
-        const prefix = [DENIED, WOULD_DENY].find((p) => field.startsWith(p));
-        if (prefix === undefined) continue;
-        const reason = field.slice(prefix.length);
-        const into = prefix === DENIED ? denied : wouldDeny;
-        into[reason] = (into[reason] ?? 0) + count(text) / seconds;
-      }
+  for (const second of seconds) {
+    offered += second.offered;
+    admitted += second.admitted;
+    flushes += second.flushes;
+    inFlight += second.inFlight;
+    const { denied } = second;
+    for (let i = 0; i + 1 < denied.length; i += 2) {
+      const field = denied[i]!;
+      const would = field.startsWith(WOULD_DENY);
+      const reason = field.slice((would ? WOULD_DENY : DENIED).length);
+      const into = would ? wouldDenyPerSecond : deniedPerSecond;
+      into[reason] = (into[reason] ?? 0) + count(denied[i + 1]) / length;
     }
   }
   return {
-    seen: processes.size > 0 || offered > 0,
-    offeredPerSecond: offered / seconds,
-    admittedPerSecond: admitted / seconds,
-    deniedPerSecond: denied,
-    wouldDenyPerSecond: wouldDeny,
-    processes: processes.size,
-    reporting: reporting.size,
+    seen: processes > 0 || offered > 0,
+    offeredPerSecond: offered / length,
+    admittedPerSecond: admitted / length,
+    ...{ deniedPerSecond, wouldDenyPerSecond, processes, reporting },
     // A gauge summed over flushes: its mean, times the processes.
-    inFlight: flushes > 0 && reporting.size > 0 ? (inFlight / flushes) * processes.size : null,
+    inFlight: flushes > 0 && reporting > 0 ? (inFlight / flushes) * processes : null,
   };
+}
+
+/** How many different names. */
+function namesIn(lists: readonly string[]): number {
+  const [first = ''] = lists;
+  if (lists.every((names) => names === first)) return first === '' ? 0 : first.split('\t').length;
+  return new Set(lists.flatMap((names) => (names === '' ? [] : names.split('\t')))).size;
 }
 
 /** A process that has not asked for its share this long is gone. */
@@ -116,6 +128,6 @@ export function liveProcesses(
   return processes > 0 ? { processes, reporting } : {};
 }
 
-function count(text: string): number {
+function count(text = ''): number {
   return /^\d+$/.test(text) ? Number(text) : 0;
 }
