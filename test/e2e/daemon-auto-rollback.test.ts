@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
+import { lawName } from '../../src/daemon/tell-status.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { mustRead } from '../support/cli-run.js';
 import { type DaemonSetup, policyText, until } from '../support/daemon.js';
@@ -47,7 +48,7 @@ test('what another daemon saw go bad under a policy just adopted, the next one t
       async () => (await readEntries(redis, address, { reason: 'auto_rollback' })).entries[0],
     );
     expect(entry.body).toMatchObject({
-      ...{ kind: 'change', actor: { kind: 'autopilot' }, law: 'step@2' },
+      ...{ kind: 'change', actor: { kind: 'autopilot' }, law: lawName('step') },
       ...{ before: { rate: 100, inFlightMax: 20 }, after: { rate: 60, inFlightMax: 10 } },
     });
     expect(entry.body.sentence).toMatch(
