@@ -51,7 +51,8 @@ export function createDeadlines(clock: Clock): Deadlines {
       end(head);
       expire();
     }
-    if (head !== null && timer === undefined) arm(head.atMs);
+    // Who was added at an expiry may have set the timer for later than who still waits.
+    if (head !== null && head.atMs < timerAtMs) arm(head.atMs);
   }
 
   function end(waiting: Waiting): void {

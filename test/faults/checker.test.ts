@@ -324,6 +324,10 @@ test('I8: a decision past its deadline though the process ran, and one by a sour
   const of = (...lines: ServiceLine[]) => recordOf(limiterOf(chain([{}]), { lines }));
   await holds(of(line(100, { [ADMITTED]: 1 }, { maxMs: 120 })), 'I8');
   await holds(of(line(100, { [ADMITTED]: 1 }, { maxMs: 400, lagMs: 300 })), 'I8');
+  // It stopped in the midst of a take, and only then counted for how long.
+  const stopped = line(100, { [ADMITTED]: 1 }, { maxMs: 400 });
+  await holds(of(stopped, line(200, {}, { lagMs: 300 })), 'I8');
+  await breaks(of(stopped, line(300, {}, { lagMs: 300 })), 'I8', /took 400 ms/);
   await breaks(of(line(100, { [ADMITTED]: 1 }, { maxMs: 400 })), 'I8', /took 400 ms .* most 200/);
   await breaks(of(line(100, { '1|1|ok|open|1|1|closed': 1 })), 'I8', /decided by open/);
   await breaks(of(line(100, { '1|1|ok|closed|1|1|closed': 1 })), 'I8', /decided by closed/);

@@ -81,7 +81,8 @@ export function checkDeadlines(limiter: LimiterRecord, record: RunRecord): Check
       const counts = countsOf(line);
       checked += counts.reduce((sum, { n }) => sum + n, 0);
       const sinceMs = line.fromMs - line.maxMs - 100;
-      const near = lines.filter(({ atMs, fromMs }) => atMs > sinceMs && fromMs < line.atMs);
+      // A stop in the midst of a take is seen by the beat after it: that may be in the next line.
+      const near = lines.filter(({ atMs, fromMs }) => atMs > sinceMs && fromMs <= line.atMs);
       const lag = near.reduce((sum, { lagMs }) => sum + lagMs, 0);
       // Delays of a few ms each are not in the lag; what has no deadline takes far longer than this.
       const most = record.deadlineMs + 100 + 2 * lag;

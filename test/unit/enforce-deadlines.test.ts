@@ -49,6 +49,16 @@ test('who was answered never expires, first, last or between; then no timer is l
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test('one that is added at an expiry keeps nobody waiting who is due before it', () => {
+  const deadlines = createDeadlines(clock);
+  const expired: [string, number][] = [];
+  deadlines.add(10, () => deadlines.add(200, () => expired.push(['late', nowMs])));
+  deadlines.add(20, () => expired.push(['soon', nowMs]));
+  pass(300);
+  expect(expired.map(([name]) => name)).toEqual(['soon', 'late']);
+  expect(expired[0]![1]).toBeLessThanOrEqual(22);
+});
+
 test('one that is added at an expiry, and one while the loop was busy, have their time', () => {
   const deadlines = createDeadlines(clock);
   const expired: string[] = [];
