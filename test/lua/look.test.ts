@@ -1,21 +1,17 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { LOOK_SECONDS, readLook } from '../../src/redis/look.js';
 import { FIELD } from '../../src/redis/telemetry-fields.js';
 import { sendReport } from '../../src/redis/telemetry-report.js';
 import { sumSeconds, trafficOfHash, trafficOfLines } from '../../src/view/traffic.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 
-let server: TestRedis;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+redisBench((bench) => {
+  redis = bench.redis;
 });
-afterAll(() => server.stop());
-beforeEach(() => redis.flushall());
 
 const NEWEST = 1_000;
 const keysOf = (name: string) => limiterKeys({ name });

@@ -1,22 +1,18 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readParamsAnyhow } from '../../src/actuate/actuator.js';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { createParamsReader } from '../../src/redis/reread-params.js';
 import { heartbeat, lease as leaseOf } from '../../src/redis/scripts.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 import { seedParams } from '../support/seed-params.js';
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
-let server: TestRedis;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+redisBench((bench) => {
+  redis = bench.redis;
 });
-afterAll(() => server.stop());
-beforeEach(() => redis.flushall());
 
 const stored = async () => (await readParamsAnyhow(redis, address)).params;
 

@@ -1,19 +1,15 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { readHashes } from '../../src/redis/read-hashes.js';
 import { sendReport } from '../../src/redis/telemetry-report.js';
 import { readSeconds } from '../../src/redis/telemetry-seconds.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { redisBench } from '../support/redis-bench.js';
 
-let server: TestRedis;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
+redisBench((bench) => {
+  redis = bench.redis;
 });
-afterAll(() => server.stop());
-beforeEach(() => redis.flushall());
 
 const keyOf = (i: number, second = 7) => limiterKeys({ name: `l${i}` }).telemetry(second);
 const wish = (key: string, mark = '') => ({ key, mark });
