@@ -191,8 +191,10 @@ export const REDIS_FAULTS: Record<string, Fault> = {
       if (sentinel === null) return nothing;
       await master.kill();
       return async () => {
-        rig.leadTo(await sentinel.failedOver(master));
-        await master.restart();
+        const next = await sentinel.failedOver(master);
+        rig.leadTo(next);
+        // An empty master that comes back serves too until Sentinel has made it a replica: no limiter could be right.
+        await master.restart(['--replicaof', '127.0.0.1', String(next.port)]);
       };
     },
   },

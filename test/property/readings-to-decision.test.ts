@@ -118,6 +118,16 @@ const tick: fc.Arbitrary<Tick> = fc.record({
   ),
 });
 
+/** A service that is well and asked for more, then one that fails: whatever the seed, each law raises and trips here. */
+const WELL_THEN_FAILING: Tick[] = Array.from({ length: 40 }, (_each, i) => ({
+  services: {
+    ...{ kind: 'sound', ok: i < 30 ? 100 : 0, failed: i < 30 ? 0 : 100, ms: 20 },
+    ...{ denied: 50, inFlight: 20, oldestMs: 30 },
+  },
+  source: { kind: 'value', value: 0.1, lateMs: 0 },
+  ...{ routes: null, clockMs: 0, dtMs: 1000, held: 'none', holdBreaker: false, gliding: false },
+}));
+
 const WITH_SOURCE: Partial<PolicyInput> = {
   signals: {
     p95: { source: 'telemetry', stat: 'latency', of: 0.95 },
@@ -345,7 +355,7 @@ describe.each(LAWS)('law %s', (_law, law) => {
             if (decision.state === 'open') seen.trips++;
           });
         }),
-        { numRuns: 30 },
+        { numRuns: 30, examples: [[WELL_THEN_FAILING]] },
       );
       // The readings were such that something happened.
       expect(seen.trips).toBeGreaterThan(0);

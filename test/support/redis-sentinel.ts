@@ -15,11 +15,11 @@ export interface TestSentinel {
   /** The two servers; which is the master changes. */
   readonly servers: readonly [TestRedis, TestRedis];
   readonly url: string;
-  /** The server that Sentinel names now. */
+  /** The server that the first Sentinel names now. */
   master(): Promise<TestRedis>;
   /** Writes to the master no longer reach the replica, which stays fit to take over. */
   cutReplication(): Promise<void>;
-  /** Waits until Sentinel names another master than this, and it takes writes. */
+  /** Waits until all Sentinels name another master than this, and it takes writes. */
   failedOver(from: TestRedis): Promise<TestRedis>;
   stop(): Promise<void>;
   /** Ends the Sentinels at once, without waiting: for who ends himself. */
@@ -29,7 +29,8 @@ export interface TestSentinel {
 export async function startSentinel(
   options: { downAfterMs?: number; password?: string } = {},
 ): Promise<TestSentinel> {
-  const { downAfterMs = 400, password } = options;
+  // Below a second Sentinel asks no more often than it gives up: on a busy machine it calls servers down that are up.
+  const { downAfterMs = 1000, password } = options;
   const quick = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'];
   const first = await startRedis(quick);
   const second = await startRedis([...quick, '--replicaof', '127.0.0.1', String(first.port)]);
@@ -67,27 +68,29 @@ export async function startSentinel(
       stdio: 'ignore',
     });
   });
-  const asker = new Redis({
-    port: sentinels[0]!.port,
-    password: password ?? '',
-    maxRetriesPerRequest: null,
-    retryStrategy: () => 50,
+  const askers = sentinels.map(({ port }) => {
+    const asker = new Redis({
+      port,
+      password: password ?? '',
+      maxRetriesPerRequest: null,
+      retryStrategy: () => 50,
+    });
+    return asker.on('error', () => {});
   });
-  asker.on('error', () => {});
   const servers = [first, second] as const;
   await until('the Sentinels agree', async () => {
-    const answer = await asker.call('SENTINEL', 'CKQUORUM', MASTER_NAME).catch(() => '');
-    const replicas = (await asker.call('SENTINEL', 'REPLICAS', MASTER_NAME)) as unknown[];
-    return String(answer).startsWith('OK 3') && replicas.length === 1;
+    const ready = askers.map(async (asker) => {
+      const answer = await asker.call('SENTINEL', 'CKQUORUM', MASTER_NAME).catch(() => '');
+      const replicas = (await asker.call('SENTINEL', 'REPLICAS', MASTER_NAME)) as unknown[];
+      return String(answer).startsWith('OK 3') && replicas.length === 1;
+    });
+    return (await Promise.all(ready)).every(Boolean);
   });
-  async function master(): Promise<TestRedis> {
-    const [, port] = (await asker.call(
-      'SENTINEL',
-      'GET-MASTER-ADDR-BY-NAME',
-      MASTER_NAME,
-    )) as string[];
-    return servers.find((server) => server.port === Number(port))!;
+  async function named(asker: Redis): Promise<TestRedis> {
+    const address = await asker.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME);
+    return servers.find((server) => server.port === Number((address as string[])[1]))!;
   }
+  const master = () => named(askers[0]!);
   return {
     servers,
     url: `redis+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${MASTER_NAME}`,
@@ -98,7 +101,10 @@ export async function startSentinel(
       await client.call('CLIENT', 'KILL', 'TYPE', 'replica');
     },
     async failedOver(from) {
-      await until('another master', async () => (await master()) !== from);
+      await until('all Sentinels name another master', async () => {
+        const all = await Promise.all(askers.map(named));
+        return all.every((server) => server !== from);
+      });
       const now = await master();
       const client = now.client();
       await until('it takes writes', async () =>
@@ -110,7 +116,7 @@ export async function startSentinel(
       for (const child of children) child.kill('SIGKILL');
     },
     async stop() {
-      asker.disconnect();
+      for (const asker of askers) asker.disconnect();
       await Promise.all(
         children.map((child) => {
           const gone = new Promise((ok) => child.once('exit', ok));
