@@ -6,8 +6,8 @@ import { num, type Reason } from './reasons.js';
 import { rampStart } from './slow-start.js';
 import type { Proposal, Sample } from './types.js';
 
-/** A proposal before it is rounded, and has its capacity and sentence. */
-export type Draft = Omit<Proposal, 'capacity' | 'sentence' | 'reason'> & { reason: Reason };
+/** A proposal before its rate is bounded, and without its capacity. */
+export type Draft = Omit<Proposal, 'capacity' | 'reason'> & { reason: Reason };
 
 const OPENING: Partial<Record<Verdict['event'], Reason>> = {
   trip: 'breaker_trip',

@@ -67,9 +67,13 @@ export function overloadText(policy: Policy, overload: Overload): string {
     return waitingText(policy, overload.waiting);
   if (!overload.fresh) return 'no fresh signal';
   const { worst, value, setpoint } = overload;
-  const share = num(value / setpoint);
-  const seconds = overload.missedMs > 0 ? ` for ${num(overload.missedMs / 1000)} s` : '';
-  return `${worst} ${withUnit(policy, worst, value)} is ${share} × the ${withUnit(policy, worst, setpoint)} setpoint${seconds}`;
+  const [is, aim] = [withUnit(policy, worst, value), withUnit(policy, worst, setpoint)];
+  return beyondText(overload, is, aim, num(value / setpoint));
+}
+
+function beyondText({ worst, missedMs }: Overload, is: string, aim: string, ratio: string): string {
+  const seconds = missedMs > 0 ? ` for ${num(missedMs / 1000)} s` : '';
+  return `${worst} ${is} is ${ratio} × the ${aim} setpoint${seconds}`;
 }
 
 /** What a law saw: the worst reading beside its setpoint, with what lies beside it; in words, and as a reading. */
@@ -78,12 +82,15 @@ export function seenOf(
   overload: Overload,
   beside: string,
 ): { why: string; over?: Over } {
-  const why = joined(overloadText(policy, overload), beside);
   const { fresh, worst, value, setpoint } = overload;
-  const ratio = Number(num(value / setpoint));
-  if (!fresh || !Number.isFinite(ratio)) return { why };
-  const [is, aim] = [value, setpoint].map((one) => withUnit(policy, worst, one));
-  return { why, over: { signal: worst, value: is!, setpoint: aim!, ratio } };
+  const said = num(value / setpoint);
+  const ratio = Number(said);
+  if (!fresh || !Number.isFinite(ratio)) {
+    return { why: joined(overloadText(policy, overload), beside) };
+  }
+  const [is, aim] = [withUnit(policy, worst, value), withUnit(policy, worst, setpoint)];
+  const why = joined(beyondText(overload, is, aim, said), beside);
+  return { why, over: { signal: worst, value: is, setpoint: aim, ratio } };
 }
 
 function waitingText(policy: Policy, waiting: NonNullable<Overload['waiting']>): string {

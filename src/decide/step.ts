@@ -13,7 +13,6 @@ import { carriedOver, withoutPending } from './carried.js';
 import { fixedLaw } from './fixed.js';
 import type { Law, LawResult } from './law.js';
 import { piLaw } from './pi.js';
-import { sentence } from './reasons.js';
 import { afterShed, shedDraft, unprovenPart } from './shed.js';
 import { ramp } from './slow-start.js';
 import { stepLaw } from './step-law.js';
@@ -118,14 +117,8 @@ function finish(policy: Policy, sample: Sample, draft: Draft): Proposal {
   const finite = Number.isFinite(draft.rate) ? draft.rate : sample.inForce.target.rate;
   const rate = clamp(finite, 0, Math.max(bounds.rate.max, sample.inForce.target.rate));
   const { target } = sample.inForce;
-  return {
-    ...draft,
-    rate,
-    capacity: rate === target.rate ? target.capacity : capacityFor(policy, rate),
-    sentence: sentence(draft.why, sample.inForce, {
-      state: draft.state,
-      rate,
-      inFlightMax: draft.inFlightMax,
-    }),
-  };
+  const { state, inFlightMax, cause, reason, why, over, terms, openForMs } = draft;
+  const capacity = rate === target.rate ? target.capacity : capacityFor(policy, rate);
+  const proposal = { state, rate, capacity, inFlightMax, cause, reason, why, over, terms };
+  return openForMs === undefined ? proposal : { ...proposal, openForMs };
 }

@@ -122,10 +122,8 @@ export interface Proposal {
   /** What may pass a hold. */
   cause: 'law' | 'breaker' | 'settle';
   reason: string;
-  /** What was seen, with the numbers: the first half of the sentence. */
+  /** What was seen, with the numbers. */
   why: string;
-  /** One sentence with the numbers: what was seen, and what it changes. */
-  sentence: string;
   /** What the law looked at; absent: nothing fresh, or it looks at no setpoint. */
   over?: Over | undefined;
   /** Every internal term of the law, for metrics and the audit entry. */
@@ -140,6 +138,8 @@ export interface GuardVerdict {
 
 /** After guards. `change` false: nothing is written but the heartbeat. */
 export interface Decision extends Proposal {
+  /** One sentence with the numbers: why, what it changes, and what guards held back of that. */
+  sentence: string;
   change: boolean;
   verdicts: GuardVerdict[];
   heldBack?: KeptBack | undefined;

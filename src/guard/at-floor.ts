@@ -25,10 +25,9 @@ export function atFloorTicks(
 }
 
 /** Says it in place of a reason that would hide it; a cut or a raise keeps its own. Fills in what it is given. */
-export function sayAtFloor(decision: Decision, ticks: number): Decision {
+export function sayAtFloor(decision: Decision, ticks: number): void {
   decision.terms.atFloorTicks = ticks;
-  if (ticks <= AT_FLOOR_TICKS) return decision;
-  const reason = decision.reason === 'steady' ? 'at_floor' : decision.reason;
-  const why = `${decision.why}; at the least that the bounds allow for ${ticks} ticks, and still above the setpoint`;
-  return { ...decision, reason, why };
+  if (ticks <= AT_FLOOR_TICKS) return;
+  if (decision.reason === 'steady') decision.reason = 'at_floor';
+  decision.why += `; at the least that the bounds allow for ${ticks} ticks, and still above the setpoint`;
 }

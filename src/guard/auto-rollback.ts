@@ -3,7 +3,7 @@ import { boundsOf } from '../decide/bounds.js';
 import { num } from '../decide/reasons.js';
 import type { Decision, ProofMemory, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
-import { type Guard, passed } from './types.js';
+import type { Guard } from './types.js';
 
 /**
  * Goodput is judged a window at a time: at least 5 s and 50 answers, all of them fresh.
@@ -47,7 +47,6 @@ export const PROOF = {
 };
 
 const LONG_MS = 3_600_000;
-const NO_WINDOW = { ok: 0, asked: 0, count: 0, ms: 0, peak: 0 };
 
 /** What is known before the guards judge; undefined where there is nothing to watch over. */
 export function observeProof(
@@ -58,28 +57,30 @@ export function observeProof(
   const { inForce, dtMs } = sample;
   const off = policy.guards.autoRollback === false || policy.control.law === 'fixed';
   if (off || inForce.mode !== 'auto') return undefined;
-  const proof = timed(before ?? unproven(sample), sample, Math.max(0, dtMs));
+  // The tick's own from here on.
+  const proof = before === undefined ? unproven(sample) : { ...before };
+  goOn(proof, sample, Math.max(0, dtMs));
   const rests = inForce.state !== 'closed' || inForce.held !== 'none' || inForce.gliding;
-  return rests ? { ...proof, ...nothingKnown(sample) } : watched(proof, sample);
+  if (rests) forget(proof, sample);
+  else watch(proof, sample);
+  return proof;
 }
 
-/** What the decision makes of it. */
-export function settleProof(proof: ProofMemory, decision: Decision): ProofMemory {
-  if (!decision.change || decision.reason !== 'auto_rollback') return proof;
-  return {
-    ...proof,
-    ...NO_WINDOW,
-    ...{ bad: 0, calmMs: 0 },
-    topRate: decision.rate,
-    topCap: decision.inFlightMax,
-    coolMs: Math.min(LONG_MS, PROOF.coolMs * 2 ** proof.level),
-    level: Math.min(PROOF.levels, proof.level + 1),
-  };
+/** What the decision makes of it. Fills in what it is given. */
+export function settleProof(proof: ProofMemory, decision: Decision): void {
+  if (!decision.change || decision.reason !== 'auto_rollback') return;
+  noWindow(proof);
+  proof.bad = 0;
+  proof.calmMs = 0;
+  proof.topRate = decision.rate;
+  proof.topCap = decision.inFlightMax;
+  proof.coolMs = Math.min(LONG_MS, PROOF.coolMs * 2 ** proof.level);
+  proof.level = Math.min(PROOF.levels, proof.level + 1);
 }
 
 export const autoRollback: Guard = (input) => {
   const { policy, proof, proposal, now } = input;
-  if (proof === undefined || proposal.state !== 'closed') return passed('autoRollback', proposal);
+  if (proof === undefined || proposal.state !== 'closed') return null;
   const limits = boundsOf(policy);
   if (proof.bad >= PROOF.badWindows && input.sample.traffic.fresh) {
     const rate = Math.min(proposal.rate, Math.max(proof.rate, limits.rate.min));
@@ -95,11 +96,11 @@ export const autoRollback: Guard = (input) => {
       };
     }
   }
-  if (proof.coolMs === 0) return passed('autoRollback', proposal);
+  if (proof.coolMs === 0) return null;
   const rate = Math.min(proposal.rate, Math.max(now.rate, proof.topRate));
   const cap = Math.min(proposal.inFlightMax, Math.max(now.inFlightMax, proof.topCap));
   if (rate === proposal.rate && cap === proposal.inFlightMax) {
-    return passed('autoRollback', proposal);
+    return null;
   }
   const sentence = `rolled back after a raise: none beyond it for ${num(proof.coolMs / 1000)} s`;
   return {
@@ -118,32 +119,31 @@ function fallText(proof: ProofMemory, { traffic }: Sample): string {
 }
 
 /** Time goes on, and a rise shows, whoever made it. Somebody else's, beyond where raises end, ends that. */
-function timed(proof: ProofMemory, sample: Sample, dtMs: number): ProofMemory {
+function goOn(proof: ProofMemory, sample: Sample, dtMs: number): void {
   const { rate, inFlightMax } = sample.inForce.target;
   const rose = rate > proof.lastRate || inFlightMax > proof.lastCap;
   const fell = rate < proof.lastRate || inFlightMax < proof.lastCap;
   const above = rate > proof.rate || inFlightMax > proof.cap;
   const beyond = rate > proof.topRate || inFlightMax > proof.topCap;
-  const coolMs = beyond ? 0 : Math.max(0, proof.coolMs - dtMs);
-  const calmMs = proof.level === 0 ? 0 : proof.calmMs + dtMs;
-  const forgets = calmMs >= PROOF.calmMs;
-  return {
-    ...(fell && !above ? { ...proof, ...nothingKnown(sample) } : proof),
-    settleMs: fell ? drainMs(sample) : Math.max(0, proof.settleMs - dtMs),
-    sinceRiseMs: rose ? 0 : Math.min(LONG_MS, proof.sinceRiseMs + dtMs),
-    adoptedMs: sample.adopted === true ? 0 : Math.min(LONG_MS, proof.adoptedMs + dtMs),
-    lastRate: rate,
-    lastCap: inFlightMax,
-    coolMs,
-    level: forgets ? proof.level - 1 : proof.level,
-    calmMs: forgets ? 0 : calmMs,
-  };
+  if (fell && !above) forget(proof, sample);
+  proof.settleMs = fell ? drainMs(sample) : Math.max(0, proof.settleMs - dtMs);
+  proof.sinceRiseMs = rose ? 0 : Math.min(LONG_MS, proof.sinceRiseMs + dtMs);
+  proof.adoptedMs = sample.adopted === true ? 0 : Math.min(LONG_MS, proof.adoptedMs + dtMs);
+  proof.lastRate = rate;
+  proof.lastCap = inFlightMax;
+  proof.coolMs = beyond ? 0 : Math.max(0, proof.coolMs - dtMs);
+  proof.calmMs = proof.level === 0 ? 0 : proof.calmMs + dtMs;
+  if (proof.calmMs >= PROOF.calmMs) {
+    proof.level -= 1;
+    proof.calmMs = 0;
+  }
 }
 
-function watched(proof: ProofMemory, sample: Sample): ProofMemory {
+function watch(proof: ProofMemory, sample: Sample): void {
   const { traffic } = sample;
   if (!traffic.fresh) {
-    return traffic.ageMs < PROOF.windowMostMs ? proof : { ...proof, ...nothingKnown(sample) };
+    if (!(traffic.ageMs < PROOF.windowMostMs)) forget(proof, sample);
+    return;
   }
   const { rate, inFlightMax } = sample.inForce.target;
   // Of a sample that stands for long only its rates are known: it counts for a few seconds.
@@ -152,51 +152,62 @@ function watched(proof: ProofMemory, sample: Sample): ProofMemory {
   // Where nobody asked, none was due.
   const due = (Math.min(proof.good, asked) * ms) / 1000;
   if (traffic.answers === 0 && due >= PROOF.pauseAnswers) {
-    return { ...proof, ...NO_WINDOW, bad: 0, settleMs: drainMs(sample, proof.settleMs + 2 * ms) };
+    noWindow(proof);
+    proof.bad = 0;
+    proof.settleMs = drainMs(sample, proof.settleMs + 2 * ms);
+    return;
   }
-  if (proof.settleMs > 0) return { ...proof, ...NO_WINDOW };
+  if (proof.settleMs > 0) {
+    noWindow(proof);
+    return;
+  }
   const most = proof.good > 0 ? PROOF.burst * Math.max(proof.good, proof.goodPeak ?? 0) : asked;
   const begins = proof.ms === 0;
-  const next = {
-    ...proof,
-    atRate: begins ? rate : Math.min(proof.atRate, rate),
-    atCap: begins ? inFlightMax : Math.min(proof.atCap, inFlightMax),
-    ok: proof.ok + (traffic.okRate * ms) / 1000,
-    asked: proof.asked + (Math.min(asked, most) * ms) / 1000,
-    count: proof.count + traffic.answers,
-    ms: proof.ms + ms,
-    peak: Math.max(proof.peak ?? 0, traffic.okRate),
-  };
-  if (next.ms >= PROOF.windowMs && next.count >= PROOF.windowAnswers) return judged(next, sample);
-  return next.ms < PROOF.windowMostMs ? next : { ...next, ...nothingKnown(sample) };
+  proof.atRate = begins ? rate : Math.min(proof.atRate, rate);
+  proof.atCap = begins ? inFlightMax : Math.min(proof.atCap, inFlightMax);
+  proof.ok += (traffic.okRate * ms) / 1000;
+  proof.asked += (Math.min(asked, most) * ms) / 1000;
+  proof.count += traffic.answers;
+  proof.ms += ms;
+  proof.peak = Math.max(proof.peak ?? 0, traffic.okRate);
+  if (proof.ms >= PROOF.windowMs && proof.count >= PROOF.windowAnswers) judge(proof, sample);
+  else if (!(proof.ms < PROOF.windowMostMs)) forget(proof, sample);
 }
 
 /** A window is over. */
-function judged(proof: ProofMemory, sample: Sample): ProofMemory {
-  const { traffic, inForce } = sample;
-  const { rate, inFlightMax } = inForce.target;
+function judge(proof: ProofMemory, sample: Sample): void {
+  const { mix, reporting } = sample.traffic;
+  const { rate, inFlightMax } = sample.inForce.target;
+  const { count, atRate, good } = proof;
   const seen = (1000 * proof.ok) / proof.ms;
   const asked = (1000 * proof.asked) / proof.ms;
-  const { count, atRate, atCap, peak = 0 } = proof;
   // What a full bucket held is answered beside the rate, once: no later window could be as good.
   const lasting = Math.min(seen, atRate);
-  const next = { ...proof, ...NO_WINDOW, bad: 0 };
-  const { reporting } = traffic;
-  const now = { rate: atRate, cap: atCap, reporting, answers: count, goodPeak: peak };
   const above = rate > proof.rate || inFlightMax > proof.cap;
   const blamed = proof.sinceRiseMs <= PROOF.blameMs || proof.adoptedMs <= PROOF.adoptedMs;
-  const known = proof.good > 0 && proof.reporting === reporting;
-  if (!(above && blamed && known)) return { ...next, ...now, good: lasting };
-  const explained =
-    asked < PROOF.demand * proof.good ||
-    (traffic.mix !== undefined && traffic.mix.shift > PROOF.mix);
-  if (explained) return { ...next, good: Math.min(proof.good, seen) };
-  if (seen >= PROOF.asGood * proof.good) {
-    return { ...next, ...now, good: Math.max(proof.good, lasting) };
-  }
+  const known = good > 0 && proof.reporting === reporting;
+  const explained = asked < PROOF.demand * good || (mix !== undefined && mix.shift > PROOF.mix);
   const noise = PROOF.noise * Math.sqrt(1 / Math.max(1, proof.answers) + 1 / Math.max(1, count));
-  const bad = seen < proof.good * (1 - Math.max(PROOF.worse, noise)) ? proof.bad + 1 : 0;
-  return { ...next, bad, worse: seen };
+  let bad = 0;
+  if (!(above && blamed && known)) proved(proof, sample, lasting);
+  else if (explained) proof.good = Math.min(good, seen);
+  else if (seen >= PROOF.asGood * good) proved(proof, sample, Math.max(good, lasting));
+  else {
+    if (seen < good * (1 - Math.max(PROOF.worse, noise))) bad = proof.bad + 1;
+    proof.worse = seen;
+  }
+  proof.bad = bad;
+  noWindow(proof);
+}
+
+/** What was in force in the window is good from now on. */
+function proved(proof: ProofMemory, { traffic }: Sample, good: number): void {
+  proof.rate = proof.atRate;
+  proof.cap = proof.atCap;
+  proof.good = good;
+  proof.answers = proof.count;
+  proof.reporting = traffic.reporting;
+  proof.goodPeak = proof.peak ?? 0;
 }
 
 /** Until then what is answered was admitted under the limits before, or in a pause; at least so long. */
@@ -208,18 +219,32 @@ function drainMs({ traffic }: Sample, leastMs = 0): number {
 function unproven(sample: Sample): ProofMemory {
   const { rate, inFlightMax } = sample.inForce.target;
   return {
-    ...nothingKnown(sample),
-    ...{ worse: 0, settleMs: 0, sinceRiseMs: LONG_MS, adoptedMs: LONG_MS },
+    ...{ rate, cap: inFlightMax, good: 0, answers: 0, reporting: sample.traffic.reporting },
+    ...{ atRate: rate, atCap: inFlightMax, ok: 0, asked: 0, count: 0, ms: 0, peak: 0, goodPeak: 0 },
+    ...{ bad: 0, worse: 0, settleMs: 0, sinceRiseMs: LONG_MS, adoptedMs: LONG_MS },
     ...{ lastRate: rate, lastCap: inFlightMax },
     ...{ topRate: 0, topCap: 0, coolMs: 0, level: 0, calmMs: 0 },
   };
 }
 
 /** What is in force may be good or not. */
-function nothingKnown({ inForce, traffic }: Sample) {
+function forget(proof: ProofMemory, { inForce, traffic }: Sample): void {
   const { rate, inFlightMax } = inForce.target;
-  return {
-    ...{ rate, cap: inFlightMax, good: 0, answers: 0, reporting: traffic.reporting },
-    ...{ atRate: rate, atCap: inFlightMax, ...NO_WINDOW, bad: 0 },
-  };
+  proof.rate = rate;
+  proof.cap = inFlightMax;
+  proof.good = 0;
+  proof.answers = 0;
+  proof.reporting = traffic.reporting;
+  proof.atRate = rate;
+  proof.atCap = inFlightMax;
+  proof.bad = 0;
+  noWindow(proof);
+}
+
+function noWindow(proof: ProofMemory): void {
+  proof.ok = 0;
+  proof.asked = 0;
+  proof.count = 0;
+  proof.ms = 0;
+  proof.peak = 0;
 }

@@ -1,10 +1,10 @@
 /** Guard `bounds`: finite numbers within the policy's bounds, rounded as they will be stored. Always last. Stage: guard. */
 import { boundsOf, clamp } from '../decide/bounds.js';
-import { type Guard, passed } from './types.js';
+import type { Guard } from './types.js';
 
 export const bounds: Guard = ({ policy, sample, proposal, now }) => {
   // A person's value may lie below the minimum (a pin of 0): a trip under it must bring it back as it was.
-  if (sample.inForce.held !== 'none') return passed('bounds', proposal);
+  if (sample.inForce.held !== 'none') return null;
   const limits = boundsOf(policy);
   // What lies below the minimum (a slow start, a pin let go) comes up to it, but not blindly.
   const stopped = proposal.state === 'open' || proposal.state === 'half-open';
@@ -22,10 +22,11 @@ export const bounds: Guard = ({ policy, sample, proposal, now }) => {
     limits.inFlight === null
       ? wanted
       : clamp(wanted, lift(limits.inFlight.min, now.inFlightMax), limits.inFlight.max);
+  if (rate === proposal.rate && cap === proposal.inFlightMax) return null;
+  const next = { ...proposal, rate, inFlightMax: cap };
   const lowered = rate < rounded || cap < wanted;
   const raised = rate > rounded || cap > wanted;
-  const next = { ...proposal, rate, inFlightMax: cap };
-  if (!lowered && !raised) return passed('bounds', next);
+  if (!lowered && !raised) return { proposal: next };
   const sentence = `rate kept in ${limits.rate.min} … ${limits.rate.max}/s${
     limits.inFlight === null ? '' : `, cap in ${limits.inFlight.min} … ${limits.inFlight.max}`
   }`;

@@ -1,10 +1,10 @@
 /** Guard `deadBand`: small changes are merged until they are worth an audit entry. Stage: guard. */
 import { boundsOf } from '../decide/bounds.js';
-import { type Guard, passed } from './types.js';
+import type { Guard } from './types.js';
 
 export const deadBand: Guard = ({ policy, sample, proposal, now }) => {
   if (proposal.state !== sample.inForce.state || sample.inForce.gliding) {
-    return passed('deadBand', proposal);
+    return null;
   }
   const band = policy.guards.deadBand;
   const bounds = boundsOf(policy);
@@ -15,7 +15,7 @@ export const deadBand: Guard = ({ policy, sample, proposal, now }) => {
   };
   const rate = merged(proposal.rate, now.rate, bounds.rate);
   const cap = merged(proposal.inFlightMax, now.inFlightMax, bounds.inFlight);
-  if (rate === proposal.rate && cap === proposal.inFlightMax) return passed('deadBand', proposal);
+  if (rate === proposal.rate && cap === proposal.inFlightMax) return null;
   const sentence = `a change below ${band * 100} % waits for more`;
   return {
     proposal: { ...proposal, rate, inFlightMax: cap },

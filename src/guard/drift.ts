@@ -2,7 +2,7 @@
 import type { LimiterNumbers } from '../decide/breaker-types.js';
 import type { GuardMemory, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
-import { type Guard, passed } from './types.js';
+import type { Guard } from './types.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -15,9 +15,9 @@ export function driftMemory(
   policy: Policy,
   memory: GuardMemory,
   sample: Sample,
-): Pick<GuardMemory, 'driftRate' | 'driftCap'> {
+): Pick<GuardMemory, 'driftRate' | 'driftCap'> | null {
   const most = policy.guards.driftPerHour;
-  if (most === undefined) return {};
+  if (most === undefined) return null;
   const { rate, inFlightMax } = sample.inForce.target;
   const paceOf = most ** (Math.max(0, sample.dtMs) / 2 / HOUR_MS);
   const follow = (from: number | undefined, value: number) => {
@@ -34,7 +34,7 @@ export function driftMemory(
 export const drift: Guard = (input) => {
   const { policy, memory, proposal, now } = input;
   const most = policy.guards.driftPerHour;
-  if (most === undefined) return passed('drift', proposal);
+  if (most === undefined) return null;
   const ceiling = (from: number | undefined, value: number) =>
     from === undefined ? Number.POSITIVE_INFINITY : Math.max(value, from * Math.sqrt(most));
   const limits: LimiterNumbers = {
@@ -44,7 +44,7 @@ export const drift: Guard = (input) => {
   const rate = Math.min(proposal.rate, limits.rate);
   const inFlightMax = Math.min(proposal.inFlightMax, limits.inFlightMax);
   if (rate === proposal.rate && inFlightMax === proposal.inFlightMax) {
-    return passed('drift', proposal);
+    return null;
   }
   const sentence = `raises of an hour are at most × ${most}`;
   return {

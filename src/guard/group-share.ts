@@ -16,9 +16,10 @@ export function withinShare(policy: Policy, sample: Sample): Policy {
 /** A rate that came down to its share says that it did, and of what. */
 export function sayShare(within: Policy, sample: Sample, decision: Decision): Decision {
   const { group, inForce } = sample;
+  if (group === undefined) return decision;
   const { max } = boundsOf(within).rate;
   const lowered = decision.change && decision.rate < inForce.target.rate && decision.rate === max;
-  if (group === undefined || !lowered || decision.cause === 'breaker') return decision;
+  if (!lowered || decision.cause === 'breaker') return decision;
   const why = `its share of ${group.downstream} is ${num(group.share)}/s of ${num(group.usable)}/s among ${group.members}`;
   const said: Decision = { ...decision, reason: 'downstream_share', why };
   said.sentence = sentence(why, inForce, said);

@@ -48,14 +48,27 @@ export function guard(
   proposal: Proposal,
   proof?: ProofMemory,
 ): { state: DecideState; decision: Decision } {
+  const { memory, decision } = guarded(policy, state.memory.guard, sample, proposal, proof);
+  return { state: { ...state, memory: { ...state.memory, guard: memory } }, decision };
+}
+
+/** The same, of the guards' own memory. */
+export function guarded(
+  policy: Policy,
+  before: GuardMemory,
+  sample: Sample,
+  proposal: Proposal,
+  proof?: ProofMemory,
+): { memory: GuardMemory; decision: Decision } {
   const now = startingPoint(sample);
-  const before = tickMemory(policy, state.memory.guard, sample);
+  const memory = tickMemory(policy, before, sample);
   const verdicts: GuardVerdict[] = [];
-  const seen = { policy, memory: before, proof, sample, now, proposal };
+  const seen = { policy, memory, proof, sample, now, proposal };
   for (const each of proposal.cause === 'breaker' ? BREAKER_GUARDS : LAW_GUARDS) {
     const result = each(seen);
+    if (result === null) continue;
     seen.proposal = result.proposal;
-    if (result.verdict.effect !== 'passed') verdicts.push(result.verdict);
+    if (result.verdict !== undefined) verdicts.push(result.verdict);
   }
   const current = seen.proposal;
   const { target } = sample.inForce;
@@ -64,33 +77,50 @@ export function guard(
   const capacity =
     current.rate === target.rate ? target.capacity : capacityFor(policy, current.rate);
   const raised = current.rate > now.rate || current.inFlightMax > now.inFlightMax;
-  const memory: GuardMemory = {
-    ...before,
-    sinceRaiseMs: change && raised ? 0 : before.sinceRaiseMs,
-    budget: change ? Math.max(0, before.budget - 1) : before.budget,
-    atFloorTicks: atFloorTicks(policy, before, sample, current),
-    leftRate: current.rate,
-    leftCap: current.inFlightMax,
-    leftAuto: +(sample.inForce.mode === 'auto'),
+  if (change && raised) memory.sinceRaiseMs = 0;
+  if (change) memory.budget = Math.max(0, memory.budget - 1);
+  memory.atFloorTicks = atFloorTicks(policy, memory, sample, current);
+  memory.leftRate = current.rate;
+  memory.leftCap = current.inFlightMax;
+  memory.leftAuto = +(sample.inForce.mode === 'auto');
+  const { openForMs } = current;
+  // Spelled out: a tick of thousands of limiters feels what a spread costs.
+  const decision: Decision = {
+    state: current.state,
+    rate: current.rate,
+    capacity,
+    inFlightMax: current.inFlightMax,
+    cause: current.cause,
+    reason: current.reason,
+    why: current.why,
+    sentence: '',
+    over: current.over,
+    terms: current.terms,
+    change,
+    verdicts,
   };
-  const decided: Decision = { ...current, capacity, change, verdicts };
-  const decision = sayAtFloor(decided, memory.atFloorTicks);
+  if (openForMs !== undefined) decision.openForMs = openForMs;
+  sayAtFloor(decision, memory.atFloorTicks);
   const held = verdicts.length === 0 ? null : heldBack(proposal, decision);
   if (held !== null) decision.heldBack = held;
   const said = held === null ? '' : heldBackText(held, decision);
   decision.sentence = sentence(decision.why, sample.inForce, decision, said);
-  return { state: { ...state, memory: { ...state.memory, guard: memory } }, decision };
+  return { memory, decision };
 }
 
 function tickMemory(policy: Policy, memory: GuardMemory, sample: Sample): GuardMemory {
   const dtMs = Math.max(0, sample.dtMs);
   const size = budgetSize(policy);
-  return {
+  const next: GuardMemory = {
     sinceRaiseMs: Math.min(3_600_000, memory.sinceRaiseMs + dtMs),
     budget: Math.min(size, memory.budget + (size * dtMs) / 60_000),
     missingMs: missingFor(policy, memory, sample),
     // An entry written before this was counted can still be explained.
     atFloorTicks: memory.atFloorTicks ?? 0,
-    ...driftMemory(policy, memory, sample),
+    leftRate: 0,
+    leftCap: 0,
+    leftAuto: 0,
   };
+  const drifted = driftMemory(policy, memory, sample);
+  return drifted === null ? next : { ...next, ...drifted };
 }

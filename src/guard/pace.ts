@@ -1,5 +1,5 @@
 /** Guards on the pace of raises: `slew` (factor of one raise), `cooldown` (time between two), `budget` and `fleet` (changes a minute). Stage: guard. */
-import { type Guard, passed, raises, withoutRaises } from './types.js';
+import { type Guard, raises, withoutRaises } from './types.js';
 
 /** One raise multiplies by at most `raiseMax`; a cap may always grow by one. */
 export const slew: Guard = (input) => {
@@ -13,7 +13,7 @@ export const slew: Guard = (input) => {
           Math.max(now.inFlightMax + 1, Math.floor(now.inFlightMax * most)),
         )
       : proposal.inFlightMax;
-  if (rate === proposal.rate && cap === proposal.inFlightMax) return passed('slew', proposal);
+  if (rate === proposal.rate && cap === proposal.inFlightMax) return null;
   const sentence = `a raise is at most × ${most}`;
   return {
     proposal: { ...proposal, rate, inFlightMax: cap },
@@ -22,9 +22,9 @@ export const slew: Guard = (input) => {
 };
 
 export const cooldown: Guard = (input) => {
-  const { policy, memory, proposal } = input;
+  const { policy, memory } = input;
   if (!raises(input) || memory.sinceRaiseMs >= policy.guards.cooldown) {
-    return passed('cooldown', proposal);
+    return null;
   }
   const sentence = `last raise ${Math.round(memory.sinceRaiseMs)} ms ago, cool-down ${policy.guards.cooldown} ms`;
   return {
@@ -35,16 +35,16 @@ export const cooldown: Guard = (input) => {
 
 /** Cuts count but never wait. */
 export const budget: Guard = (input) => {
-  const { policy, memory, proposal } = input;
-  if (!raises(input) || memory.budget >= 1) return passed('budget', proposal);
+  const { policy, memory } = input;
+  if (!raises(input) || memory.budget >= 1) return null;
   const sentence = `more than ${policy.guards.changesPerMinute} changes a minute: raises wait`;
   return { proposal: withoutRaises(input), verdict: { guard: 'budget', effect: 'held', sentence } };
 };
 
 /** The whole fleet's budget: who leads asked for it, and was told to wait. */
 export const fleet: Guard = (input) => {
-  const { sample, proposal } = input;
-  if (sample.raisesWait !== true || !raises(input)) return passed('fleet', proposal);
+  const { sample } = input;
+  if (sample.raisesWait !== true || !raises(input)) return null;
   const sentence = 'the fleet has raised as much as it may for now: raises wait';
   return { proposal: withoutRaises(input), verdict: { guard: 'fleet', effect: 'held', sentence } };
 };

@@ -3,7 +3,7 @@ import { boundsOf, clamp } from '../decide/bounds.js';
 import { type MissingSignal, missingSignals } from '../decide/missing.js';
 import type { GuardMemory, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
-import { type Guard, type GuardInput, passed, raises, withoutRaises } from './types.js';
+import { type Guard, type GuardInput, raises, withoutRaises } from './types.js';
 
 export const staleness: Guard = (input) => {
   const { sample, proposal, now } = input;
@@ -16,10 +16,10 @@ export const staleness: Guard = (input) => {
       verdict: { guard: 'staleness', effect: 'lowered', sentence },
     };
   }
-  if (!raises(input)) return passed('staleness', proposal);
+  if (!raises(input)) return null;
   // Where none of them is known there is nothing left to decide by, whatever may be ignored.
   const blocking = all ? missing : missing.filter(({ onMissing }) => onMissing !== 'ignore');
-  if (sample.traffic.fresh && blocking.length === 0) return passed('staleness', proposal);
+  if (sample.traffic.fresh && blocking.length === 0) return null;
   const blocked = blocking.length > 0;
   const what = blocked ? `${namesOf(blocking)} missing` : 'nothing fresh';
   return {

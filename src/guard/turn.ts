@@ -8,7 +8,7 @@ import type { Policy } from '../policy/schema.js';
 import { observeProof, settleProof } from './auto-rollback.js';
 import { withinCeiling } from './ceiling.js';
 import { sayShare, withinShare } from './group-share.js';
-import { guard } from './guard.js';
+import { guarded } from './guard.js';
 
 /** Pure and deterministic: the same policy, state and sample give the same decision (I13). */
 export function turn(
@@ -20,12 +20,14 @@ export function turn(
   const within = withinCeiling(withinShare(windowed, sample), sample);
   const stepped = step(within, state, sample);
   const proof = observeProof(within, state.memory.proof, sample);
-  const guarded = guard(within, stepped.state, sample, stepped.proposal, proof);
-  // `step` has made the memory anew.
-  if (proof !== undefined) guarded.state.memory.proof = settleProof(proof, guarded.decision);
-  const shared =
-    sample.group === undefined
-      ? guarded
-      : { ...guarded, decision: sayShare(within, sample, guarded.decision) };
-  return moveReserves(policy, state, sample, shared);
+  // `step` has made it anew.
+  const { memory } = stepped.state;
+  const judged = guarded(within, memory.guard, sample, stepped.proposal, proof);
+  memory.guard = judged.memory;
+  if (proof !== undefined) {
+    settleProof(proof, judged.decision);
+    memory.proof = proof;
+  }
+  const decision = sayShare(within, sample, judged.decision);
+  return moveReserves(policy, state, sample, { state: stepped.state, decision });
 }

@@ -14,12 +14,11 @@ export interface GuardInput {
   proposal: Proposal;
 }
 
-/** A guard may lower, hold or refuse a proposal, never raise it above the higher of proposal and what is in force. */
-export type Guard = (input: GuardInput) => { proposal: Proposal; verdict: GuardVerdict };
-
-export function passed(guard: string, proposal: Proposal) {
-  return { proposal, verdict: { guard, effect: 'passed' as const } };
-}
+/**
+ * A guard may lower, hold or refuse a proposal, never raise it above the higher of proposal and what is in force.
+ * Null: it passes as it is; without a verdict: but for how it is written.
+ */
+export type Guard = (input: GuardInput) => { proposal: Proposal; verdict?: GuardVerdict } | null;
 
 /** Puts back what the proposal would raise; what it lowers stays lowered. */
 export function withoutRaises(input: GuardInput): Proposal {

@@ -59,11 +59,11 @@ function play(
         capacity: 50,
         inFlightMax: tick.cap ?? inForce.inFlightMax,
       },
-      ...{ cause: 'law', reason: 'law_raise', why: 'test', sentence: 'test.', terms: {} },
+      ...{ cause: 'law', reason: 'law_raise', why: 'test', terms: {} },
     };
     proof = observeProof(policy, proof, sample);
     const { decision } = guard(policy, createDecideState(policy), sample, proposal, proof);
-    if (proof !== undefined) proof = settleProof(proof, decision);
+    if (proof !== undefined) settleProof(proof, decision);
     if (decision.change) {
       Object.assign(inForce, { rate: decision.rate, inFlightMax: decision.inFlightMax });
     }

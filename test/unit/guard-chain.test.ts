@@ -24,7 +24,7 @@ function judge(
     cause: 'law',
     reason: 'law_raise',
     why: 'test',
-    sentence: 'test.',
+
     terms: {},
     ...change,
   };
