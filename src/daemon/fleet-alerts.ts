@@ -102,7 +102,7 @@ export function createFleetAlerts(options: {
     },
     leaseLost(limiter, fence, detail) {
       const what = `this daemon lost the lease (token ${fence})`;
-      const why = `Redis refused its write: ${detail}. It was paused, cut off, or slower than the lease; another leads`;
+      const why = `Redis refused its write: ${detail}. It may have been paused, cut off, or slower than the lease; who holds the lease now leads`;
       const key = `${limiter}/lease_lost/${fence}`;
       raise({
         key,

@@ -1,13 +1,15 @@
 /** Looks at each turn of a limiter that is led here, and raises what it means as alerts. Stage: daemon. */
-import { findRevision } from '../actuate/audit.js';
-import type { Actor } from '../actuate/entry.js';
+import { readEntries, type StoredEntry } from '../actuate/audit.js';
 import type { Decision, Sample } from '../decide/types.js';
 import type { Policy } from '../policy/schema.js';
 import { limiterKeys } from '../redis/keys.js';
 import type { Params } from '../redis/params.js';
+import { storedMs } from '../redis/stream-id.js';
 import { MINUTE_MS } from '../redis/top-fields.js';
 import { parseWindows } from '../redis/windows.js';
+import { LATE_MS } from '../report/notify/standing.js';
 import {
+  type Change,
   firingOf,
   keysOf,
   resumeWatch,
@@ -36,36 +38,56 @@ export interface Turn {
 }
 
 const TOP_SUBJECTS = 3;
+/** Between two looks of a leader there are one or two. */
+const MOST_NEWS = 20;
 
 export function createLimiterAlerts(
-  deps: Pick<LimiterDeps, 'redis' | 'address' | 'owner' | 'servers' | 'notifier' | 'log'>,
+  deps: Pick<LimiterDeps, 'redis' | 'address' | 'owner' | 'notifier' | 'log'>,
 ): LimiterAlerts {
-  const { redis, address, owner, servers, notifier, log } = deps;
+  const { redis, address, owner, notifier, log } = deps;
   const limiter = address.name;
   let memory = startWatch();
   let resumed = false;
   let looking = false;
   /** The newest turn since the look that goes on: a slow Redis makes no queue of them. */
   let next: Turn | null = null;
-  /** Of the params last seen; revisions begin anew with each epoch. */
-  let known: { of: string; change: WatchFacts['change'] } = { of: '', change: null };
+  /** Of the params last seen; revisions begin anew with each epoch. null: nothing was looked at since taking over. */
+  let known: { of: string; change: Change | null; newestId: string | undefined } | null = null;
 
   function failed(error: unknown): void {
     log.error({ event: 'alerts_failed', limiter, err: error }, (error as Error).message);
   }
 
-  async function newestChange({ epoch, revision }: Params): Promise<WatchFacts['change']> {
+  /** What the last leader wrote and had no time to tell is among it: what is known is not told twice. */
+  async function changesOf(
+    { epoch, revision }: Params,
+    nowMs: number,
+  ): Promise<Pick<WatchFacts, 'change' | 'news'>> {
     const of = `${epoch}/${revision}`;
-    if (known.of === of) return known.change;
-    const entry = await findRevision(redis, address, revision, epoch).catch(() => undefined);
-    if (entry === undefined) return null;
-    const body = entry?.body;
-    const change =
-      body === undefined
-        ? null
-        : { revision, who: nameOf(body.actor), reason: body.reason, sentence: body.sentence };
-    known = { of, change };
-    return change;
+    if (known?.of === of) return { change: known.change, news: [] };
+    const after = known?.newestId;
+    const entries = await newestFrom(after).catch(() => null);
+    if (entries === null) return { change: null, news: [] };
+    const news = entries
+      .filter(({ id }) => id !== after && storedMs({ id }) > nowMs - LATE_MS)
+      .map(changeOf)
+      .reverse();
+    const entry = entries.find((each) => each.epoch === epoch && each.revision === revision);
+    const change = entry === undefined ? null : changeOf(entry);
+    known = { of, change, newestId: entries[0]?.id };
+    return { change, news };
+  }
+
+  /** From that entry on, itself among them; where it is not any more, Redis has lost the log: the newest of what is there. */
+  async function newestFrom(id: string | undefined): Promise<StoredEntry[]> {
+    const asked = { kind: 'change', limit: MOST_NEWS } as const;
+    const { entries } = await readEntries(
+      redis,
+      address,
+      id === undefined ? asked : { ...asked, from: id },
+    );
+    if (entries.length > 0 || id === undefined) return entries;
+    return (await readEntries(redis, address, asked)).entries;
   }
 
   /** Whom a far higher share of denials is due to, as services count them. */
@@ -91,10 +113,10 @@ export function createLimiterAlerts(
       memory = resumeWatch(await notifier.firing(keysOf(limiter, Object.keys(policy.signals))));
       resumed = true;
     }
-    const change = await newestChange(params);
     const { nowMs, inForce } = sample;
+    const { change, news } = await changesOf(params, nowMs);
     const looked = watch(memory, {
-      ...{ limiter, owner: policy.owner ?? null, daemon: owner, nowMs, change },
+      ...{ limiter, owner: policy.owner ?? null, daemon: owner, nowMs, change, news },
       state: inForce.state,
       rate: inForce.rate,
       inFlightMax: inForce.inFlightMax,
@@ -113,11 +135,6 @@ export function createLimiterAlerts(
     });
     memory = looked.memory;
     for (const alert of looked.alerts) {
-      if (alert.kind === 'failover') {
-        // All limiters of that server see it: the first tells it for all.
-        alert.key = `flyball/failover/${servers.serving(address)?.runId ?? nowMs}`;
-        alert.limiter = null;
-      }
       if (alert.kind !== 'denied' || alert.state !== 'firing') continue;
       const top = await heaviest(nowMs).catch(() => []);
       if (top.length > 0) alert.why = `denied most, of the last two minutes: ${top.join(', ')}`;
@@ -144,6 +161,7 @@ export function createLimiterAlerts(
     },
     takeOver() {
       resumed = false;
+      known = null;
     },
   };
 }
@@ -177,6 +195,13 @@ function trafficOf(telemetry: Readings['telemetry']): WatchFacts['traffic'] {
   return { offered, denied: all, fallback, slow: slowDecisions, overflow };
 }
 
-function nameOf(actor: Actor | undefined): string {
-  return actor === undefined ? 'unknown' : `${actor.kind} ${actor.name}`;
+function changeOf({ id, epoch, revision, body }: StoredEntry): Change {
+  const { actor, reason, sentence, detail } = body;
+  const { to } = (detail?.server ?? {}) as { to?: unknown };
+  return {
+    ...{ epoch, revision, reason, sentence },
+    who: `${actor.kind} ${actor.name}`,
+    atMs: storedMs({ id }),
+    server: typeof to === 'string' ? to : null,
+  };
 }

@@ -39,6 +39,11 @@ export function isCanaryName(limiter: string): boolean {
   return limiter.endsWith(SUFFIX);
 }
 
+/** Whose canary runs on the limiter of this name; null: it is no canary's. */
+export function limiterOfCanary(name: string): string | null {
+  return isCanaryName(name) ? name.slice(0, -SUFFIX.length) : null;
+}
+
 /** Is there room for the name of its canary? */
 export function mayHaveCanary(limiter: string): boolean {
   return canaryName(limiter).length <= LONGEST_NAME;

@@ -3,9 +3,10 @@ import { expect, type TestContext, test, vi } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { createLimiter } from '../../src/index.js';
 import { limiterKeys } from '../../src/redis/keys.js';
-import { cli } from '../support/cli-run.js';
+import { cli, mustRead } from '../support/cli-run.js';
 import { policyText, until } from '../support/daemon.js';
 import { ownBench } from '../support/daemon-bench.js';
+import { personWrites } from '../support/person-write.js';
 import { startReceiver } from '../support/receiver.js';
 import { startTraffic } from '../support/traffic.js';
 
@@ -137,6 +138,32 @@ test.concurrent('C41: keys thrown away: an alert to whom the policy names, and o
   await until('the entry', async () => (await notes()).length > 0);
   const [note] = await notes();
   expect(note!.body.detail).toMatchObject({ evictedBefore: 0, maxmemoryPolicy: 'allkeys-lru' });
+});
+
+test.concurrent('what a leader wrote in its last second the next one tells; limits that Redis had lost are told when they are back', async (context) => {
+  const { redis, setup, env, receiver, told } = await open(context);
+  setup.write('checkout.ts', policyText(TELLS));
+  const first = setup.start({ ...env, ...TURNS });
+  await first.line('lease_taken');
+  first.signal('SIGKILL');
+  await first.exited;
+  const { revision } = await mustRead(redis, { name: 'checkout' });
+  await personWrites(redis, { name: 'checkout' }, { rate: 60 }, 'auto_rollback');
+  const heir = setup.start({ ...env, ...TURNS });
+  await until('it is told', () => told().includes('auto_rollback event'));
+  const alertOf = (kind: string) =>
+    JSON.parse(receiver.got.find(({ body }) => body.includes(`"${kind}"`))!.body);
+  expect(alertOf('auto_rollback')).toMatchObject({
+    ...{ limiter: 'checkout', owner: 'payments' },
+    look: `flyball explain checkout ${revision + 1}`,
+  });
+
+  await redis.flushall();
+  await until('the limits are back', () => told().includes('params_restored event'));
+  expect(alertOf('params_restored')).toMatchObject({ limiter: null, severity: 'critical' });
+  expect(alertOf('params_restored').what).toMatch(/lost the limits of checkout.*as last seen/);
+  expect(told().filter((each) => each === 'auto_rollback event')).toHaveLength(1);
+  await heir.stop();
 });
 
 test.concurrent('flyball notify test: each destination once, what is wrong and no secret; --dry-run sends nothing', async (context) => {

@@ -48,9 +48,9 @@ function daemon(owner: string, notify: Record<string, Destination[]>, facts?: ()
     facts: facts ?? (() => ({ redisAway: null, faults: [] })),
   });
   closing.push(() => alerts.close());
-  const { notifier } = alerts;
+  const { notifier, fleetAlerts } = alerts;
   return {
-    ...{ notifier, failed, limiters },
+    ...{ notifier, fleetAlerts, failed, limiters },
     /** So many minutes; what it sees in each of them. */
     async minutes(count: number, sees: string[] = []) {
       for (let i = 0; i < count; i++) {
@@ -224,6 +224,52 @@ test('its teller dies before it has sent anything: who leads next tells it', asy
   await hears('pay trip firing');
   await heir.minutes(5, ['pay/trip']);
   expect(told()).toHaveLength(1);
+});
+
+test('an event of a teller that died before it had sent it: one of those who live tells it, once', async () => {
+  const dead = { keeper: 'dead', beat: 0, remindedMs: clock.nowMs() };
+  const event = (key: string, more: Partial<Alert> = {}) => ({
+    ...trip({ key, kind: 'auto_rollback', state: 'event', limiter: 'pay' }),
+    ...more,
+  });
+  const old = event('pay/auto_rollback/1/6', { atMs: clock.nowMs() - 2 * 3_600_000 });
+  const sent = event('pay/auto_rollback/1/7');
+  for (const [alert, beat] of [
+    [event('pay/auto_rollback/1/8'), 0],
+    [old, 0],
+    [sent, 1],
+  ] as const) {
+    await redis.hset(KEY, alert.key, JSON.stringify({ ...alert, ...dead, beat }));
+  }
+  const [b, c] = ['d2', 'd3'].map((owner) => daemon(owner, { pay: [hook()] }));
+  await Promise.all([b!.minutes(2), c!.minutes(2)]);
+  expect(told()).toEqual([]);
+  for (let i = 0; i < 6; i++) await Promise.all([b!.minutes(1), c!.minutes(1)]);
+  await hears('pay auto_rollback event');
+  const known = async () => JSON.parse((await redis.hget(KEY, 'pay/auto_rollback/1/8'))!);
+  await until('that it was told is known', async () => (await known()).beat === 1);
+  expect(told()).toHaveLength(1);
+});
+
+test('an event that nobody wants is told to nobody later', async () => {
+  const { notifier } = daemon('d1', { pay: [] });
+  notifier.raise([trip({ key: 'pay/auto_rollback/1/8', kind: 'auto_rollback', state: 'event' })]);
+  const beat = async () => {
+    const text = await redis.hget(KEY, 'pay/auto_rollback/1/8');
+    return text === null ? null : JSON.parse(text).beat;
+  };
+  await until('it is known', async () => (await beat()) === 1);
+});
+
+test('a daemon without its lease says what is known of it, and no more', async () => {
+  const { fleetAlerts } = daemon('d1', { pay: [hook()], 'pay.canary': [] });
+  fleetAlerts.leaseLost('pay.canary', 7, 'another daemon holds it, or it lapsed');
+  await hears('pay lease_lost event');
+  const { what, why } = JSON.parse(receiver.got[0]!.body);
+  expect(what).toBe('its canary: this daemon lost the lease (token 7)');
+  expect(why).toBe(
+    'Redis refused its write: another daemon holds it, or it lapsed. It may have been paused, cut off, or slower than the lease; who holds the lease now leads',
+  );
 });
 
 test('the end goes to whom the beginning was told, also when the policy names others by then', async () => {

@@ -1,20 +1,39 @@
 /** What a turn means as an alert: when it is told, when it is taken back, and that it is told once. Stage: tests. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Alert, linesOf, textOf, titleOf } from '../../src/report/notify/alert.js';
+import {
+  type Alert,
+  linesOf,
+  ofItsLimiter,
+  textOf,
+  titleOf,
+} from '../../src/report/notify/alert.js';
 import { QUIET, turnCondition } from '../../src/report/notify/condition.js';
 import { farAboveUsual, learnUsual, NOTHING_USUAL } from '../../src/report/notify/usual.js';
-import { resumeWatch, startWatch, type WatchFacts, watch } from '../../src/report/notify/watch.js';
+import {
+  type Change,
+  resumeWatch,
+  startWatch,
+  type WatchFacts,
+  watch,
+} from '../../src/report/notify/watch.js';
 
 const T0 = 1_700_000_000_000;
 
 function facts(changes: Partial<WatchFacts> = {}): WatchFacts {
   return {
     ...{ limiter: 'checkout', owner: 'payments', daemon: 'd1', nowMs: T0, state: 'closed' },
-    ...{ rate: 400, inFlightMax: 44, revision: 7, change: null, holdEndsMs: null, heldBy: '' },
-    ...{ atFloorTicks: 0, signals: {}, traffic: null, subjectsMax: null },
+    ...{ rate: 400, inFlightMax: 44, revision: 7, change: null, news: [], holdEndsMs: null },
+    ...{ heldBy: '', atFloorTicks: 0, signals: {}, traffic: null, subjectsMax: null },
     ...changes,
   } as WatchFacts;
+}
+
+function changed(more: Partial<Change> = {}): Change {
+  return {
+    ...{ epoch: 1, revision: 8, who: 'autopilot d1', reason: 'law_cut', sentence: 's' },
+    ...{ atMs: T0, server: null, ...more },
+  };
 }
 
 /** A second a turn. */
@@ -31,13 +50,20 @@ const many = (count: number, turn: Partial<WatchFacts>) =>
   Array<Partial<WatchFacts>>(count).fill(turn);
 const told = (alerts: Alert[]) => alerts.map(({ kind, state }) => `${kind} ${state}`);
 
+test('of what a canary runs on the limiter is told, and that it is its canary', () => {
+  const open = { limiter: 'api.canary', state: 'open', rate: 0, revision: 8 } as const;
+  const [alert] = run([{ limiter: 'api.canary' }, open]);
+  expect(titleOf(ofItsLimiter(alert!))).toBe(
+    '[critical] api: its canary: tripped, the rate is 0/s',
+  );
+  expect(alert!.key).toBe('api.canary/trip');
+  const [own] = run([{}, { ...open, limiter: 'checkout' }]);
+  expect(ofItsLimiter(own!)).toBe(own);
+});
+
 describe('a trip', () => {
-  const change = {
-    revision: 8,
-    who: 'autopilot d1',
-    reason: 'breaker_trip',
-    sentence: 'SYSTEMERROR 143 in 60 s, above 100',
-  };
+  const sentence = 'SYSTEMERROR 143 in 60 s, above 100';
+  const change = changed({ reason: 'breaker_trip', sentence });
 
   test('is told at once, again when a probe fails, and its end when it has recovered', () => {
     const alerts = run([
@@ -183,19 +209,39 @@ test('a hold is announced once, five minutes before it ends', () => {
   expect(alerts[0]!.atMs).toBe(T0 + 5 * 60_000);
 });
 
-test('a failover is told once, by who saw it come; not by who only finds it in the log', () => {
-  const change = { revision: 8, who: 'autopilot d1', reason: 'redis_failover', sentence: 's' };
-  const after = { revision: 8, change };
-  expect(told(run([{}, after, after, {}, after]))).toEqual(['failover event']);
-  expect(told(run([after, after]))).toEqual([]);
+test('what befell a Redis server is told for all that it holds, by the server that came, or the minute', () => {
+  const news = [
+    changed({ reason: 'redis_failover', server: 'r2' }),
+    changed({ revision: 9 }),
+    changed({ revision: 10, reason: 'writes_lost', server: 'r3' }),
+    changed({ epoch: 2, revision: 1, reason: 'params_restored', sentence: 'They are back.' }),
+  ];
+  const alerts = run([{ revision: 1, news }, {}]);
+  expect(told(alerts)).toEqual(['failover event', 'writes_lost event', 'params_restored event']);
+  expect(alerts.map(({ key }) => key)).toEqual([
+    'flyball/failover/r2',
+    'flyball/writes_lost/r3',
+    `flyball/params_restored/${Math.floor(T0 / 60_000)}`,
+  ]);
+  expect(new Set(alerts.map(({ limiter }) => limiter))).toEqual(new Set([null]));
+  const [failover, lost, restored] = alerts;
+  expect(linesOf(failover!)).toContainEqual(['look', 'flyball explain checkout 8']);
+  expect(titleOf(lost!)).toMatch(/^\[warning\] flyball: Redis lost writes/);
+  expect(titleOf(restored!)).toBe(
+    '[critical] flyball: Redis had lost the limits of checkout: they are back as last seen',
+  );
+  expect(restored!.why).toMatch(/^They are back\. What else Redis held .* may be lost too$/);
 });
 
 test('an automatic rollback is told once, with what was seen and the way back', () => {
   const sentence =
     '100 → 60 good answers/s since the limits rose 9 s ago; back to the last good values.';
-  const change = { revision: 8, who: 'autopilot d1', reason: 'auto_rollback', sentence };
-  const [alert, ...others] = run([{}, ...many(3, { revision: 8, change })]);
+  const change = changed({ reason: 'auto_rollback', sentence, atMs: T0 - 5000 });
+  const later = changed({ revision: 9 });
+  const turn = { revision: 9, change: later };
+  const [alert, ...others] = run([{}, { ...turn, news: [change, later] }, turn, turn]);
   expect(others).toEqual([]);
+  expect(alert).toMatchObject({ key: 'checkout/auto_rollback/1/8', atMs: T0 - 5000 });
   expect(Object.fromEntries(linesOf(alert!))).toMatchObject({
     why: sentence,
     undo: "flyball rollback checkout --last --reason '…'",
@@ -205,7 +251,7 @@ test('an automatic rollback is told once, with what was seen and the way back', 
 
 test('what comes from outside stays on its line, and short', () => {
   const sentence = `x\n\u202eundo: rm -rf /\u0000${'y'.repeat(5000)}`;
-  const change = { revision: 8, who: 'a\nb', reason: 'trip', sentence };
+  const change = changed({ who: 'a\nb', reason: 'trip', sentence });
   const [alert] = run([{}, { state: 'open', revision: 8, change }]);
   const text = textOf(alert!);
   for (const bad of ['\u0000', '\u202e']) expect(text).not.toContain(bad);

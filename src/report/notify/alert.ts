@@ -1,5 +1,6 @@
 /** An alert as plain data, and as the words that every destination sends: what, why, who, the numbers, the way back. Stage: report. */
 import type { AlertKind } from '../../policy/notify-schema.js';
+import { limiterOfCanary } from '../../redis/canary.js';
 import { UNSAFE } from '../../unsafe.js';
 
 export type Severity = 'critical' | 'warning' | 'info';
@@ -33,6 +34,7 @@ const SEVERITIES = {
   retrip: 'critical',
   redis_away: 'critical',
   evictions: 'critical',
+  params_restored: 'critical',
   at_floor: 'warning',
   denied: 'warning',
   subjects_overflow: 'warning',
@@ -41,6 +43,7 @@ const SEVERITIES = {
   signal_lost: 'warning',
   policy_failed: 'warning',
   failover: 'warning',
+  writes_lost: 'warning',
   auto_rollback: 'warning',
   canary_failed: 'warning',
   lease_lost: 'warning',
@@ -49,6 +52,12 @@ const SEVERITIES = {
 } as const satisfies Record<AlertKind, Severity>;
 
 export const severityOf = (kind: AlertKind): Severity => SEVERITIES[kind];
+
+/** Of what a canary runs on people know the limiter, of which it is a part: the alert is told of that. */
+export function ofItsLimiter(alert: Alert): Alert {
+  const limiter = limiterOfCanary(alert.limiter ?? '');
+  return limiter === null ? alert : { ...alert, limiter, what: `its canary: ${alert.what}` };
+}
 
 const LONGEST = 600;
 

@@ -5,7 +5,7 @@ import type { Logger } from '../../log.js';
 import type { AlertKind, Destination } from '../../policy/notify-schema.js';
 import type { RedisClient } from '../../redis/run-script.js';
 import type { Metrics } from '../metrics.js';
-import { type Alert, textOf } from './alert.js';
+import { type Alert, ofItsLimiter, textOf } from './alert.js';
 import { attempt } from './attempt.js';
 import { createKnownAlerts, endedKey } from './known-alerts.js';
 import { createOutbox, type Outbox } from './outbox.js';
@@ -86,9 +86,14 @@ export function createNotifier(options: NotifierOptions): Notifier {
     return outbox;
   }
 
+  const recordOf = (alert: Alert, beat: number) => ({
+    ...{ alert, keeper: owner, beat, remindedMs: clock.nowMs() },
+  });
+
   /** Somebody has been told: whoever answers for it next need not tell it again. */
-  async function confirm({ key }: Alert): Promise<void> {
-    const told = mine.get(key);
+  async function confirm(alert: Alert): Promise<void> {
+    if (alert.state === 'event') return known.put(recordOf(alert, 1));
+    const told = mine.get(alert.key);
     if (told === undefined || told.known.beat > 0) return;
     told.known = { ...told.known, beat: 1 };
     await known.put(told.known);
@@ -129,6 +134,8 @@ export function createNotifier(options: NotifierOptions): Notifier {
     const told = put(alert, peopleOf(limiter), kinds);
     const all = new Map([...before, ...told].map((each) => [addressOf(each), each]));
     if (alert.state === 'firing' && all.size > 0) toldTo.set(key, [...all.values()]);
+    // There is nobody who could be told later.
+    if (alert.state === 'event' && told.length === 0) void confirm(alert);
   }
 
   async function tellEnd(alert: Alert, onlyIfRemoved: boolean): Promise<void> {
@@ -153,15 +160,14 @@ export function createNotifier(options: NotifierOptions): Notifier {
   /** For who looks back, for a day. */
   function keepEnded(alert: Alert, beganMs: number | undefined): Promise<void> {
     return known.put({
-      alert: { ...alert, key: endedKey(alert.key), undo: null },
-      ...{ keeper: owner, beat: 1, remindedMs: clock.nowMs() },
+      ...recordOf({ ...alert, key: endedKey(alert.key), undo: null }, 1),
       ...(beganMs !== undefined && { beganMs }),
     });
   }
 
   async function tell(alert: Alert): Promise<void> {
     if (alert.state === 'resolved') return tellEnd(alert, false);
-    const record = { alert, keeper: owner, beat: 0, remindedMs: clock.nowMs() };
+    const record = recordOf(alert, 0);
     const before = mine.get(alert.key);
     const told: Told = { known: record, told: before?.told ?? false, unsaved: false };
     if (alert.state === 'firing') {
@@ -191,6 +197,7 @@ export function createNotifier(options: NotifierOptions): Notifier {
       );
     },
     end: (alert) => tellEnd(alert, true),
+    tell,
   });
 
   async function sweep(): Promise<void> {
@@ -207,7 +214,7 @@ export function createNotifier(options: NotifierOptions): Notifier {
 
   return {
     raise(alerts) {
-      for (const alert of alerts) {
+      for (const alert of alerts.map(ofItsLimiter)) {
         const { key } = alert;
         const before = telling.get(key) ?? Promise.resolve();
         const told = before.then(() => tell(alert)).catch(failed);

@@ -26,6 +26,8 @@ export interface Standing {
 const REMIND_MS = 4 * 3_600_000;
 /** Events, and what is over, are known for so long, then forgotten. */
 const PAST_KEPT_MS = 86_400_000;
+/** An event that nobody is known to have been told is told so long after it all the same. */
+export const LATE_MS = 3_600_000;
 /** Looks without a word of its keeper: then another daemon that sees it answers for it; and then it is over. */
 const TAKE_OVER_LOOKS = 2;
 const LOST_LOOKS = 5;
@@ -39,8 +41,10 @@ export function createStanding(of: {
   repeat(alert: Alert, all: boolean): void;
   /** Tells this end, if nobody has. */
   end(alert: Alert): Promise<void>;
+  /** Tells this event, as if it were new. */
+  tell(alert: Alert): Promise<void>;
 }): Standing {
-  const { owner, clock, known, mine, repeat, end } = of;
+  const { owner, clock, known, mine, repeat, end, tell } = of;
   /** Monotonic ms at which it was last seen to fire. */
   const seen = new Map<string, number>();
   /** How many looks have found it as it was. By looks, not by a clock: those of daemons may differ. */
@@ -67,14 +71,18 @@ export function createStanding(of: {
   async function lookAt(found: KnownAlert): Promise<void> {
     const { alert, beat, keeper } = found;
     const { key } = alert;
-    if (alert.state !== 'firing') {
-      if (Math.abs(clock.nowMs() - alert.atMs) > PAST_KEPT_MS) await known.forget(key);
-      return;
-    }
+    const past = alert.state !== 'firing';
+    const ageMs = Math.abs(clock.nowMs() - alert.atMs);
+    if (past && ageMs > PAST_KEPT_MS) return known.forget(key);
+    // What is over, or was told, asks for nothing more.
+    if (alert.state === 'resolved' || (past && beat > 0)) return;
     const was = unchanged.get(key);
     const looks = was?.beat === beat && was.keeper === keeper ? was.looks + 1 : 1;
     unchanged.set(key, { beat, keeper, looks });
-    if (isSeen(key)) {
+    if (past) {
+      const untold = keeper !== owner && looks > TAKE_OVER_LOOKS && ageMs <= LATE_MS;
+      if (untold) await tellUntold(alert);
+    } else if (isSeen(key)) {
       if (keeper === owner || looks > TAKE_OVER_LOOKS) await keep(found);
     } else if (looks > LOST_LOOKS) {
       await end({
@@ -82,6 +90,12 @@ export function createStanding(of: {
         why: 'no daemon sees it any more: what it was about is gone, or who saw it is',
       });
     }
+  }
+
+  /** Whose teller died before it had told anybody: of all who see that, one takes it out, and tells it. */
+  async function tellUntold(alert: Alert): Promise<void> {
+    const ended = await known.end(alert.key);
+    if (ended !== 'unanswered' && ended.removed) await tell(alert);
   }
 
   /** A Redis that was emptied forgot them; a key that is missing twice was not just ended by another. */

@@ -5,6 +5,19 @@ import { type Condition, type Patience, QUIET, turnCondition } from './condition
 import { farAboveUsual, learnUsual, NOTHING_USUAL, type Usual } from './usual.js';
 import { EVENTS, type WordsFor, words } from './words.js';
 
+/** A change of the params: who made it, why, in a sentence. */
+export interface Change {
+  epoch: number;
+  revision: number;
+  who: string;
+  reason: string;
+  sentence: string;
+  /** When Redis stored it, ms. */
+  atMs: number;
+  /** Run id of the Redis server that took over; null: the entry tells of none. */
+  server: string | null;
+}
+
 /** What a turn of the leader knows. Times are wall ms of Redis. */
 export interface WatchFacts {
   limiter: string;
@@ -16,8 +29,10 @@ export interface WatchFacts {
   rate: number;
   inFlightMax: number;
   revision: number;
-  /** Of the newest change: who made it, why, in a sentence; null: not known. */
-  change: { revision: number; who: string; reason: string; sentence: string } | null;
+  /** The newest one; null: not known. */
+  change: Change | null;
+  /** All since the last look, oldest first; at the first one those of late, which another may have told. */
+  news: readonly Change[];
   /** When a person's hold ends by itself; null: there is none, or it does not. */
   holdEndsMs: number | null;
   heldBy: string;
@@ -48,12 +63,10 @@ export interface WatchMemory {
   state: WatchFacts['state'] | null;
   /** End of the hold that was announced. */
   announcedMs: number;
-  /** Of the newest change that was looked at; null: none yet. */
-  revision: number | null;
 }
 
 export function startWatch(): WatchMemory {
-  return { conditions: {}, usual: NOTHING_USUAL, state: null, announcedMs: 0, revision: null };
+  return { conditions: {}, usual: NOTHING_USUAL, state: null, announcedMs: 0 };
 }
 
 /** Goes on from what another daemon has told: those keys are firing. */
@@ -111,8 +124,12 @@ export function watch(
 
   function tell(kind: AlertKind, key: string, state: Alert['state'], of: WordsFor): void {
     const severity = state === 'resolved' ? 'info' : severityOf(kind);
-    const { owner } = facts;
-    alerts.push({ key, kind, severity, state, limiter, owner, atMs: nowMs, ...words(kind, of) });
+    const ofAll = OF_A_SERVER.has(kind);
+    alerts.push({
+      ...{ key, kind, severity, state, atMs: of.facts.nowMs },
+      ...{ limiter: ofAll ? null : limiter, owner: ofAll ? null : facts.owner },
+      ...words(kind, of),
+    });
   }
 
   function look(kind: AlertKind, about: string, holds: boolean | null, patience: Patience): void {
@@ -172,14 +189,24 @@ export function watch(
     const key = `${limiter}/hold_ending/${Math.round(endsMs / 1000)}`;
     tell('hold_ending', key, 'event', { facts, about: '' });
   }
-  const { change } = facts;
-  const event = change === null ? undefined : EVENTS[change.reason];
-  // What stood when the watch began was told by whoever watched then.
-  const news = change !== null && before.revision !== null && change.revision !== before.revision;
-  if (news && event !== undefined) {
-    tell(event, `${limiter}/${event}/${change.revision}`, 'event', { facts, about: '' });
+  for (const change of facts.news) {
+    const event = EVENTS[change.reason];
+    if (event === undefined) continue;
+    tell(event, eventKey(event, limiter, change), 'event', {
+      facts: { ...facts, change, nowMs: change.atMs },
+      about: '',
+    });
   }
-  const revision = change?.revision ?? before.revision ?? facts.revision;
-  const memory = { conditions, usual, state: facts.state, announcedMs, revision };
+  const memory = { conditions, usual, state: facts.state, announcedMs };
   return { memory, alerts };
+}
+
+/** What befell a Redis server is seen by all limiters that it holds: the first tells it for all. */
+const OF_A_SERVER: ReadonlySet<AlertKind> = new Set(['failover', 'writes_lost', 'params_restored']);
+const MINUTE_MS = 60_000;
+
+function eventKey(kind: AlertKind, limiter: string, change: Change): string {
+  const { epoch, revision, server, atMs } = change;
+  if (!OF_A_SERVER.has(kind)) return `${limiter}/${kind}/${epoch}/${revision}`;
+  return `flyball/${kind}/${server ?? Math.floor(atMs / MINUTE_MS)}`;
 }

@@ -14,6 +14,8 @@ type Words = Pick<Alert, 'what' | 'why' | 'who' | 'numbers' | 'undo' | 'look'>;
 /** Reasons of changes that are told by themselves. */
 export const EVENTS: Record<string, AlertKind> = {
   redis_failover: 'failover',
+  writes_lost: 'writes_lost',
+  params_restored: 'params_restored',
   auto_rollback: 'auto_rollback',
   canary_failed: 'canary_failed',
 };
@@ -129,6 +131,21 @@ export function words(kind: AlertKind, of: WordsFor): Words {
         who: change?.who ?? base.who,
         undo: `flyball rollback ${limiter} --last --reason '…'`,
         look: change === null ? base.look : `flyball explain ${limiter} ${change.revision}`,
+      };
+    case 'writes_lost':
+      return {
+        ...base,
+        what: 'Redis lost writes: what had been in force is put back',
+        who: change?.who ?? base.who,
+        look: change === null ? base.look : `flyball explain ${limiter} ${change.revision}`,
+      };
+    case 'params_restored':
+      return {
+        ...base,
+        what: `Redis had lost the limits of ${limiter}: they are back as last seen`,
+        why: `${why} What else Redis held (other limiters, what was said of subjects, audit logs) may be lost too`,
+        who: change?.who ?? base.who,
+        look: 'flyball doctor',
       };
     case 'auto_rollback':
       return {
