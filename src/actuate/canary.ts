@@ -91,7 +91,7 @@ export async function tryFirst(
       ? 'it changes nothing that passes'
       : refusesCanary(from?.policy ?? null, loaded.policy, { params, nowUs }, wish);
   if (no === null) return beginCanary(redis, loaded, wish, { params, nowUs }, options);
-  const sentence = `it cannot run for a part first: ${no}. Without --canary it is adopted at once`;
+  const sentence = `it cannot run for a part first: ${no}. Without a canary it is adopted at once`;
   return { status: 'refused', reason: 'canary', sentence };
 }
 

@@ -1,5 +1,6 @@
 /** Faults as HTTP answers: a status for each code, and an RFC 9457 problem that says what mends it. Stage: api. */
 import type { z } from 'zod';
+import { WishFault } from '../actuate/verbs/wish-fault.js';
 import { type ErrorCode, FlyballError } from '../errors.js';
 import { describeFault } from '../faults.js';
 import { inertLine } from '../unsafe.js';
@@ -58,7 +59,9 @@ export function problemAnswer(error: unknown, { reads = false } = {}): Response 
     return answer(500, code, 'The daemon met an unexpected fault; its log says which.');
   }
   const status = STATUSES.find(([codes]) => codes.test(code))?.[1] ?? 500;
-  return answer(status, code, message, {}, status === 503 ? { 'retry-after': '1' } : {});
+  const field = error instanceof WishFault ? error.fields[0] : undefined;
+  const more = field === undefined ? {} : { faults: [{ field, message }] };
+  return answer(status, code, message, more, status === 503 ? { 'retry-after': '1' } : {});
 }
 
 function answer(

@@ -6,6 +6,7 @@ import type { LimiterAddress } from '../redis/keys.js';
 import { listLimiters, type Session } from '../view/limiters.js';
 import { clean } from '../view/text.js';
 import { actorName, type ChangeFlags, checkAnswer, checkReason } from './change.js';
+import { byFlags } from './flag-names.js';
 import { type CliIo, UsageError } from './output.js';
 import { withRedis } from './session.js';
 
@@ -121,7 +122,7 @@ async function plan(session: Session, address: LimiterAddress, of: ForMany): Pro
     const row = { limiter, status: 'dry_run' as const, ...told(made) };
     return { address, planner, shown: { plan: made, facts }, row };
   } catch (error) {
-    const row: Row = { limiter, status: 'failed', sentence: (error as Error).message };
+    const row: Row = { limiter, status: 'failed', sentence: messageOf(error) };
     return { address, planner: null, shown: null, row };
   }
 }
@@ -144,9 +145,11 @@ async function change(
     const revision = outcome.status === 'done' ? { revision: outcome.revision } : {};
     return { limiter, status: 'done', ...revision, ...told(outcome.plan) };
   } catch (error) {
-    return { limiter, status: 'failed', sentence: (error as Error).message };
+    return { limiter, status: 'failed', sentence: messageOf(error) };
   }
 }
+
+const messageOf = (error: unknown) => (byFlags(error) as Error).message;
 
 function told({ before, after, detail, sentence, notes }: VerbPlan) {
   const { until } = detail;

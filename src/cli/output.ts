@@ -5,6 +5,7 @@ import Table from 'cli-table3';
 import pc from 'picocolors';
 import { type ErrorCode, EXIT, FlyballError, PolicyError } from '../errors.js';
 import { describeFault } from '../faults.js';
+import { byFlags } from './flag-names.js';
 import { guardTerminal, safeJson } from './text.js';
 
 export type Colours = ReturnType<typeof pc.createColors>;
@@ -145,7 +146,7 @@ export function createIo(streams: IoStreams = {}): CliIo {
     err: (text) => write(stderr, text),
     warn: (text) => write(stderr, `${io.ce.yellow('warning:')} ${text}`),
     fail(error) {
-      const known = describeFault(error);
+      const known = describeFault(byFlags(error));
       if (flags.json) {
         const faults = error instanceof PolicyError ? { faults: error.faults } : {};
         io.json({ error: { code: known.code, message: known.message, ...faults } });

@@ -4,6 +4,7 @@ import pc from 'picocolors';
 import { describeFault } from '../faults.js';
 import type { LimiterAddress } from '../redis/keys.js';
 import { within } from '../sense/deadline.js';
+import { byFlags } from './flag-names.js';
 import { createInterrupt } from './interrupt.js';
 import type { CliIo } from './output.js';
 import type { Session } from './session.js';
@@ -109,7 +110,7 @@ export async function liveTop(io: CliIo, session: Session): Promise<boolean> {
     try {
       become({ ...model, message: await carryOut(wish, view, { session, address, ask, plain }) });
     } catch (error) {
-      become({ ...model, question: null, message: clean(describeFault(error).message) });
+      become({ ...model, question: null, message: clean(describeFault(byFlags(error)).message) });
     } finally {
       busy = false;
       ahead = [];

@@ -59,7 +59,7 @@ export function limiterWarnings(
   }
   if (after.canary !== undefined) {
     told.push(
-      'flyball apply adopts at once for all; a daemon that reads its file, or --canary, tries it on a part first.',
+      'who applies it adopts at once for all; a daemon that reads its file tries it on a part first, as does who asks for a canary.',
     );
   }
   if (before === null) return told;

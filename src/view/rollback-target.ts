@@ -5,6 +5,7 @@ import { findRevision, readEntries, type StoredEntry } from '../actuate/audit.js
 import { readPolicy } from '../actuate/verbs/apply.js';
 import type { Seen } from '../actuate/verbs/carries.js';
 import type { RollbackTarget } from '../actuate/verbs/rollback.js';
+import { WishFault } from '../actuate/verbs/wish-fault.js';
 import { goodRevision } from '../audit/good-revision.js';
 import { lastChange, movesNumbers } from '../audit/last-change.js';
 import { FlyballError } from '../errors.js';
@@ -22,6 +23,7 @@ export type RollbackWish =
   /** Redis ms, or so long before now. */
   | { to: 'before'; at: { atMs: number } | { agoMs: number } };
 
+const NO_REVISION = 'FLYBALL_E_AUDIT_NO_REVISION';
 /** A move of the autopilot has at most so many steps that are looked at. */
 const MOST_STEPS = 2_000;
 const MOST_ENTRIES = 20_000;
@@ -86,8 +88,10 @@ async function find(
   const errorsBelow = mostErrors(policy);
   const { stand, why } = goodRevision(page.entries, minutes, { nowMs, now, errorsBelow });
   if (stand === null) {
-    throw none(
-      `${name} has no good revision to go back to. ${why} \`flyball audit ${name}\` lists all; --before <time> goes to what held then.`,
+    throw new WishFault(
+      (field) =>
+        `${name} has no good revision to go back to. ${why} \`flyball audit ${name}\` lists all; ${field('toMs')} goes to what held at a time.`,
+      NO_REVISION,
     );
   }
   const { epoch, revision } = stand;
@@ -108,7 +112,12 @@ async function heldAt(
 ): Promise<RollbackTarget> {
   const { name } = address;
   const when = (iso(atMs) ?? `${atMs} ms`).replace(/\.\d+Z$/, 'Z');
-  if (atMs >= nowMs) throw none(`${when} is still to come: --before takes a time that has been.`);
+  if (atMs >= nowMs) {
+    throw new WishFault(
+      (field) => `${when} is still to come: ${field('toMs')} takes a time that has been.`,
+      NO_REVISION,
+    );
+  }
   const read = { kind: 'change', limit: 1 } as const;
   const page = await readEntries(redis, address, { ...read, untilMs: atMs });
   const entry = page.entries[0];
@@ -145,5 +154,5 @@ async function lastSeen(redis: RedisClient, address: LimiterAddress): Promise<Se
 }
 
 function none(message: string): FlyballError {
-  return new FlyballError('FLYBALL_E_AUDIT_NO_REVISION', message);
+  return new FlyballError(NO_REVISION, message);
 }

@@ -274,6 +274,9 @@ describe('changing', () => {
     for (const body of [{}, { rateMax: 0 }, { clear: true, rateMax: 500 }, { rateMin: 500 }]) {
       expect((await verb('bounds', { ...body, dryRun: true })).status).toBe(400);
     }
+    const wrong = await verb('bounds', { rateMin: 500, dryRun: true });
+    const message = 'rateMin is 500, but the most is 400: give rateMax too.';
+    expect(wrong.json).toMatchObject({ detail: message, faults: [{ field: 'rateMin', message }] });
     expect((await verb('rollback', { dryRun: true, to: 'last', toRevision: 1 })).status).toBe(400);
     expect((await verb('rollback', { dryRun: true, toRevision: 9_999 })).status).toBe(404);
   });

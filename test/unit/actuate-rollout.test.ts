@@ -78,11 +78,11 @@ describe('the verb', () => {
   });
 
   test.each<[RolloutWish, string, RegExp]>([
-    [{}, '', /give --percent/],
-    [{ percent: 1, done: true }, '', /give --percent/],
-    [{ done: true, release: true }, '', /give --percent/],
+    [{}, '', /give percent, subjects, drop or by; or done alone; or release alone/],
+    [{ percent: 1, done: true }, '', /give percent/],
+    [{ done: true, release: true }, '', /give percent/],
     [{ subjects: ['a'] }, '', /is enforced for all: say the share/],
-    [{ percent: 101 }, '', /--percent is 101; 0 … 100/],
+    [{ percent: 101 }, '', /^percent is 101; 0 … 100/],
     [{ percent: 0.001 }, '', /two decimals/],
     [{ percent: 1, subjects: [''] }, '', /0 characters; 1 … 256/],
     [{ percent: 1, subjects: Array.from({ length: 101 }, (_, i) => `${i}`) }, '', /more than 100/],

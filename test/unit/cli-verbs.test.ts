@@ -5,6 +5,9 @@ import { freeze, thaw } from '../../src/actuate/verbs/freeze.js';
 import { pin, release } from '../../src/actuate/verbs/pin.js';
 import type { Facts, Planner, VerbPlan } from '../../src/actuate/verbs/plan.js';
 import { rollback } from '../../src/actuate/verbs/rollback.js';
+import type { WishFault } from '../../src/actuate/verbs/wish-fault.js';
+import { byFlags, flagOf } from '../../src/cli/flag-names.js';
+import { FlyballError } from '../../src/errors.js';
 import { type Policy, policySchema } from '../../src/policy/schema.js';
 import { effective } from '../../src/redis/effective.js';
 import { NOW_MS, params } from '../support/cli-params.js';
@@ -88,16 +91,38 @@ test('a pin reaches from 0 to the maximum, and a rate below the lowest one begin
 });
 
 test.each([
-  [{ rate: 401 }, /--rate is 401; a pin may be 0 … 400/],
-  [{ rate: Number.NaN }, /--rate is NaN/],
+  [{ rate: 401 }, /^rate is 401; a pin may be 0 … 400/],
+  [{ rate: Number.NaN }, /^rate is NaN/],
   [
     { inFlight: 0 },
-    /--in-flight is 0; a pin may be a whole number 1 … 64.*--rate 0, or flyball trip/,
+    /^inFlight is 0; a pin may be a whole number 1 … 64.*: rate 0, or flyball trip/,
   ],
   [{ inFlight: 65 }, /1 … 64/],
-  [{}, /give --rate, --in-flight or both.*flyball freeze checkout/],
+  [{}, /give rate, inFlight or both.*flyball freeze checkout/],
 ])('a pin of %j is refused with what is allowed', (wanted, message) => {
   expect(() => pin(wanted, HOUR)(facts())).toThrow(message);
+});
+
+test('what a verb refuses is told by fields, and on the command line by flags; other errors are as they are', () => {
+  const refusal = (make: () => unknown) => {
+    try {
+      return make();
+    } catch (error) {
+      return error;
+    }
+  };
+  const wrong = refusal(() => pin({ inFlight: 0 }, HOUR)(facts())) as WishFault;
+  expect(wrong.fields).toEqual(['inFlight', 'rate']);
+  const told = byFlags(wrong) as FlyballError;
+  expect(told.message).toMatch(/^--in-flight is 0; .* To admit nothing: --rate 0, or flyball trip/);
+  expect(told.code).toBe(wrong.code);
+  const names = ['rateMin', 'inFlightMax', 'percent', 'subjects', 'toMs', 'anyway', 'clear'];
+  expect(names.map(flagOf)).toEqual([
+    ...['--rate-min', '--in-flight-max', '--percent', '--subject', '--before', '--anyway'],
+    '--clear',
+  ]);
+  const other = new FlyballError('FLYBALL_E_ACTUATE_REFUSED', 'rate');
+  expect(byFlags(other)).toBe(other);
 });
 
 test('a pin of the cap where there is no cap names the policy field', () => {

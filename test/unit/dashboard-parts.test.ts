@@ -216,16 +216,17 @@ describe('verbs', () => {
   });
 });
 
-test('what a verb refuses is said in the words of its form; a command stays one', () => {
+test('what a verb refuses is said in the words of its form; commands and fields of a policy stay', () => {
   expect(
     formWords(
-      '--rate-min is 900, but the most is 400: give --rate-max too. Or: flyball pin a --rate 5.',
+      'rateMin is 900, but the most is 400: give rateMax too. Or: flyball pin a --in-flight 5.',
     ),
   ).toBe(
-    'the least rate is 900, but the most is 400: give the most of the rate too. Or: flyball pin a --rate 5.',
+    'the least rate is 900, but the most is 400: give the most of the rate too. Or: flyball pin a --in-flight 5.',
   );
-  expect(formWords('say why (--anyway --reason "…"), --other')).toBe(
-    'say why (the box above, and a reason), --other',
+  expect(formWords('say why (anyway, reason).')).toBe('say why (the box above, and a reason).');
+  expect(formWords('inFlight is 0; 1 … 64 (bounds.inFlight.max). No limiter.inFlightMax.')).toBe(
+    'the cap is 0; 1 … 64 (bounds.inFlight.max). No limiter.inFlightMax.',
   );
 });
 

@@ -127,18 +127,18 @@ test('bounds whose time is over bind nobody, though no daemon has written that y
 
 test('what may not be is said with what is allowed and the mend', () => {
   const faults: [WantedBounds, RegExp][] = [
-    [{}, /--rate-min, --rate-max, --in-flight-min or --in-flight-max/],
-    [{ rateMax: 0 }, /--rate-max is 0; 0\.000001 … 1000000/],
-    [{ rateMin: Number.NaN }, /--rate-min is NaN/],
+    [{}, /give rateMin, rateMax, inFlightMin, inFlightMax, or clear to end/],
+    [{ rateMax: 0 }, /^rateMax is 0; 0\.000001 … 1000000/],
+    [{ rateMin: Number.NaN }, /^rateMin is NaN/],
     [{ rateMin: 300, rateMax: 200 }, /Swap them/],
-    [{ rateMin: 500 }, /but the most is 400: give --rate-max too/],
-    [{ rateMax: 10 }, /but the least is 20: give --rate-min too/],
+    [{ rateMin: 500 }, /but the most is 400: give rateMax too/],
+    [{ rateMax: 10 }, /but the least is 20: give rateMin too/],
     [
       { rateMin: 0.1, rateMax: 0.5 },
       /at which the breaker probes.*flyball pin checkout --rate 0\.5/,
     ],
     [{ inFlightMax: 1.5 }, /a whole number 1 … 1000000/],
-    [{ inFlightMax: 1 }, /but the least is 2: give --in-flight-min too/],
+    [{ inFlightMax: 1 }, /but the least is 2: give inFlightMin too/],
   ];
   for (const [wanted, words] of faults) {
     expect(() => setBounds(wanted, HOUR)(facts())).toThrow(words);
@@ -146,7 +146,9 @@ test('what may not be is said with what is allowed and the mend', () => {
   const { inFlightMax: _, ...limiter } = input.limiter;
   const capless = resolvePolicy({ ...input, limiter, bounds: { rate: { min: 20, max: 400 } } });
   const none = facts({ inFlightMax: 0, minInFlight: 0, maxInFlight: 0 }, capless);
-  expect(() => setBounds({ inFlightMax: 9 }, HOUR)(none)).toThrow(/has no in-flight cap/);
+  expect(() => setBounds({ inFlightMax: 9 }, HOUR)(none)).toThrow(
+    /^inFlightMax is 9, .* no in-flight cap/,
+  );
   expect(() => setBounds({ rateMax: 600 }, HOUR)(facts({}, null))).toThrow(/cannot be read/);
 });
 

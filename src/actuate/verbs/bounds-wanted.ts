@@ -1,6 +1,6 @@
 /** The bounds that a person asks for, and whether they may be. Pure. Stage: actuate. */
-import { FlyballError } from '../../errors.js';
 import { type Facts, short } from './plan.js';
+import { WishFault } from './wish-fault.js';
 
 /** What a person says; what is left out stays as policy and profile say. */
 export interface WantedBounds {
@@ -28,42 +28,50 @@ export function checkWanted(
 ): void {
   const { rateMin, rateMax, inFlightMin, inFlightMax } = wanted;
   if ([rateMin, rateMax, inFlightMin, inFlightMax].every((one) => one === undefined)) {
-    throw bad(
-      'give --rate-min, --rate-max, --in-flight-min or --in-flight-max, or --clear to end those that hold.',
-    );
+    throw new WishFault((name) => {
+      const [rate, cap] = ['rate', 'inFlight'].map(
+        (of) => `${name(`${of}Min`)}, ${name(`${of}Max`)}`,
+      );
+      return `give ${rate}, ${cap}, or ${name('clear')} to end those that hold.`;
+    });
   }
-  within('--rate-min', rateMin, RATE, false);
-  within('--rate-max', rateMax, RATE, false);
-  within('--in-flight-min', inFlightMin, CAP, true);
-  within('--in-flight-max', inFlightMax, CAP, true);
-  ordered('--rate', rateMin, rateMax, own.rate);
+  within('rateMin', rateMin, RATE, false);
+  within('rateMax', rateMax, RATE, false);
+  within('inFlightMin', inFlightMin, CAP, true);
+  within('inFlightMax', inFlightMax, CAP, true);
+  ordered('rate', rateMin, rateMax, own.rate);
   if (rateMax !== undefined && rateMax < params.probeRate) {
-    throw bad(
-      `--rate-max is ${rateMax}, below the ${short(params.probeRate)}/s at which the breaker probes. To let less pass: flyball pin ${limiter} --rate ${rateMax}, or flyball trip ${limiter}.`,
+    throw new WishFault(
+      (name) =>
+        `${name('rateMax')} is ${rateMax}, below the ${short(params.probeRate)}/s at which the breaker probes. To let less pass: flyball pin ${limiter} --rate ${rateMax}, or flyball trip ${limiter}.`,
     );
   }
   if (inFlightMin === undefined && inFlightMax === undefined) return;
   if (own.inFlight === null) {
-    throw bad(
-      `${limiter} has no in-flight cap: its policy gives no limiter.inFlightMax. Bound the rate instead.`,
+    const [field, cap] =
+      inFlightMin === undefined ? ['inFlightMax', inFlightMax] : ['inFlightMin', inFlightMin];
+    throw new WishFault(
+      (name) =>
+        `${name(field)} is ${cap}, but ${limiter} has no in-flight cap: its policy gives no limiter.inFlightMax. Bound the rate instead.`,
     );
   }
-  ordered('--in-flight', inFlightMin, inFlightMax, own.inFlight);
+  ordered('inFlight', inFlightMin, inFlightMax, own.inFlight);
 }
 
 function within(
-  name: string,
+  field: string,
   value: number | undefined,
   { min, max }: typeof RATE,
   whole: boolean,
 ): void {
   if (value === undefined || (value >= min && value <= max && (!whole || Number.isInteger(value))))
     return;
-  throw bad(`${name} is ${value}; ${whole ? 'a whole number ' : ''}${min} … ${max} is allowed.`);
+  const what = `${whole ? 'a whole number ' : ''}${min} … ${max}`;
+  throw new WishFault((name) => `${name(field)} is ${value}; ${what} is allowed.`);
 }
 
 function ordered(
-  name: string,
+  of: 'rate' | 'inFlight',
   min: number | undefined,
   max: number | undefined,
   own: typeof RATE,
@@ -71,15 +79,15 @@ function ordered(
   const [low, high] = [min ?? own.min, max ?? own.max];
   if (low <= high) return;
   if (min !== undefined && max !== undefined) {
-    throw bad(
-      `${name}-min is ${min} and ${name}-max is ${max}: the least may not lie above the most. Swap them.`,
+    throw new WishFault(
+      (name) =>
+        `${name(`${of}Min`)} is ${min} and ${name(`${of}Max`)} is ${max}: the least may not lie above the most. Swap them.`,
     );
   }
-  const [said, missing] = min === undefined ? ['max', 'min'] : ['min', 'max'];
-  const bound = missing === 'min' ? `least is ${short(own.min)}` : `most is ${short(own.max)}`;
-  throw bad(`${name}-${said} is ${max ?? min}, but the ${bound}: give ${name}-${missing} too.`);
-}
-
-function bad(message: string): FlyballError {
-  return new FlyballError('FLYBALL_E_CLI_USAGE', message);
+  const [said, missing] = min === undefined ? ['Max', 'Min'] : ['Min', 'Max'];
+  const bound = missing === 'Min' ? `least is ${short(own.min)}` : `most is ${short(own.max)}`;
+  throw new WishFault(
+    (name) =>
+      `${name(of + said)} is ${max ?? min}, but the ${bound}: give ${name(of + missing)} too.`,
+  );
 }

@@ -1,6 +1,5 @@
 /** Pin and release: a person's own value, held; and the hand back to the law without a bump. Pure. Stage: actuate. */
 
-import { FlyballError } from '../../errors.js';
 import type { ParamChange, Params } from '../../redis/params.js';
 import type { EntryValues } from '../entry.js';
 import { restingNumbers } from '../person-policy.js';
@@ -17,6 +16,7 @@ import {
   standing,
   untilText,
 } from './plan.js';
+import { WishFault } from './wish-fault.js';
 
 export interface PinValues {
   /** Tokens per second, 0 … the maximum. */
@@ -145,28 +145,28 @@ function named(wanted: PinValues): (keyof EntryValues)[] {
 function check(wanted: PinValues, params: Params, limiter: string): void {
   const { rate, inFlight } = wanted;
   if (rate === undefined && inFlight === undefined) {
-    throw bad(
-      `give --rate, --in-flight or both. To hold what is in force: flyball freeze ${limiter}.`,
+    throw new WishFault(
+      (name) =>
+        `give ${name('rate')}, ${name('inFlight')} or both. To hold what is in force: flyball freeze ${limiter}.`,
     );
   }
   if (rate !== undefined && !(Number.isFinite(rate) && rate >= 0 && rate <= params.maxRate)) {
-    throw bad(
-      `--rate is ${rate}; a pin may be 0 … ${short(params.maxRate)} (bounds.rate.max of the policy).`,
+    throw new WishFault(
+      (name) =>
+        `${name('rate')} is ${rate}; a pin may be 0 … ${short(params.maxRate)} (bounds.rate.max of the policy).`,
     );
   }
   if (inFlight === undefined) return;
   if (params.inFlightMax === 0 && params.maxInFlight === 0) {
-    throw bad(
-      `${limiter} has no in-flight cap: its policy gives no limiter.inFlightMax. Pin the rate instead.`,
+    throw new WishFault(
+      (name) =>
+        `${name('inFlight')} is ${inFlight}, but ${limiter} has no in-flight cap: its policy gives no limiter.inFlightMax. Pin the rate instead.`,
     );
   }
   if (!(Number.isInteger(inFlight) && inFlight >= 1 && inFlight <= params.maxInFlight)) {
-    throw bad(
-      `--in-flight is ${inFlight}; a pin may be a whole number 1 … ${short(params.maxInFlight)} (bounds.inFlight.max). To admit nothing: --rate 0, or flyball trip ${limiter} --hold.`,
+    throw new WishFault(
+      (name) =>
+        `${name('inFlight')} is ${inFlight}; a pin may be a whole number 1 … ${short(params.maxInFlight)} (bounds.inFlight.max). To admit nothing: ${name('rate')} 0, or flyball trip ${limiter} --hold.`,
     );
   }
-}
-
-function bad(message: string): FlyballError {
-  return new FlyballError('FLYBALL_E_CLI_USAGE', message);
 }

@@ -12,6 +12,7 @@ import { type Evidence, evidenceText, lacking } from '../evidence.js';
 import { restingNumbers } from '../person-policy.js';
 import { endCommand } from './ends.js';
 import { type Facts, moved, type Planner, standing } from './plan.js';
+import { WishFault } from './wish-fault.js';
 
 export interface PromoteWish {
   /** `file`: what the policy says comes back. */
@@ -94,9 +95,11 @@ function needsLaw({ control, bounds }: Policy, limiter: string): void {
 function needsEvidence(evidence: Evidence, limiter: string, to: Mode): void {
   const lacks = lacking(evidence);
   if (lacks.length === 0) return;
-  throw new FlyballError(
+  const seen = evidenceText(evidence);
+  throw new WishFault(
+    (name) =>
+      `${limiter} is not ready for ${to}: ${lacks.join('; ')}. Wait, or go on anyway and say why (${name('anyway')}, ${name('reason')}). Seen so far: ${seen}.`,
     'FLYBALL_E_PROMOTE_EVIDENCE',
-    `${limiter} is not ready for ${to}: ${lacks.join('; ')}. Wait, or go on anyway and say why (--anyway --reason "…"). Seen so far: ${evidenceText(evidence)}.`,
   );
 }
 

@@ -1,5 +1,4 @@
 /** Rollout: for whom a limiter is enforced, step by step; the others are in shadow. Pure. Stage: actuate. */
-import { FlyballError } from '../../errors.js';
 import {
   isPartial,
   parseRollout,
@@ -10,6 +9,7 @@ import {
 } from '../../redis/rollout.js';
 import { rolloutMark } from '../person-rollout.js';
 import { type Facts, type Planner, standing } from './plan.js';
+import { WishFault } from './wish-fault.js';
 
 export interface RolloutWish {
   /** 0 … 100, at most two decimals. */
@@ -44,7 +44,9 @@ export function rollout(wish: RolloutWish): Planner {
       if (!wish.release) return { kind: 'nothing', sentence: how };
     }
     if (Buffer.byteLength(text, 'utf8') > ROLLOUT_MAX_BYTES) {
-      throw bad(`the subjects take more than ${ROLLOUT_MAX_BYTES} bytes. Name fewer.`);
+      throw new WishFault(
+        (name) => `${name('subjects')} take more than ${ROLLOUT_MAX_BYTES} bytes. Name fewer.`,
+      );
     }
     const { values, settled } = standing(facts);
     const change = `${rolloutWords(now)} → ${rolloutWords(then)}`;
@@ -121,30 +123,39 @@ function check(wish: RolloutWish, now: Rollout | null, limiter: string): void {
   const { percent, subjects = [], drop = [], by, done, release } = wish;
   const parts = percent !== undefined || subjects.length > 0 || drop.length > 0 || by !== undefined;
   if (Number(parts) + Number(done === true) + Number(release === true) !== 1) {
-    throw bad('give --percent, --subject, --drop or --by; or --done alone; or --release alone.');
+    throw new WishFault((name) => {
+      const [first, ...others] = ['percent', 'subjects', 'drop', 'by'].map(name);
+      return `give ${[first, ...others.slice(0, -1)].join(', ')} or ${others.at(-1)}; or ${name('done')} alone; or ${name('release')} alone.`;
+    });
   }
   if (!parts) return;
   if (percent !== undefined) {
     const hundredths = percent * 100;
     const whole = Math.abs(hundredths - Math.round(hundredths)) < 1e-9;
     if (!(percent >= 0 && percent <= 100 && whole)) {
-      throw bad(`--percent is ${percent}; 0 … 100 with at most two decimals are allowed.`);
+      throw new WishFault(
+        (name) =>
+          `${name('percent')} is ${percent}; 0 … 100 with at most two decimals are allowed.`,
+      );
     }
   } else if (!isPartial(now)) {
-    throw bad(
-      `${limiter} is enforced for all: say the share of the others with --percent (0 for none).`,
+    throw new WishFault(
+      (name) =>
+        `${limiter} is enforced for all: say the share of the others with ${name('percent')} (0 for none).`,
     );
   }
   for (const subject of [...subjects, ...drop]) {
     if (subject === '' || subject.length > 256) {
-      throw bad(`--subject has ${subject.length} characters; 1 … 256 are allowed.`);
+      const field = subjects.includes(subject) ? 'subjects' : 'drop';
+      throw new WishFault(
+        (name) => `${name(field)} has one of ${subject.length} characters; 1 … 256 are allowed.`,
+      );
     }
   }
   if (new Set([...(now?.subjects ?? []), ...subjects]).size > MOST_SUBJECTS + drop.length) {
-    throw bad(`more than ${MOST_SUBJECTS} subjects by name. Raise --percent instead.`);
+    throw new WishFault(
+      (name) =>
+        `${name('subjects')} make more than ${MOST_SUBJECTS} by name. Raise ${name('percent')} instead.`,
+    );
   }
-}
-
-function bad(message: string): FlyballError {
-  return new FlyballError('FLYBALL_E_CLI_USAGE', message);
 }

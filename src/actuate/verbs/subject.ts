@@ -1,5 +1,4 @@
 /** What a person says of one subject: blocked, exempt, numbers of its own, or none of it any more. Pure. Stage: actuate. */
-import { FlyballError } from '../../errors.js';
 import { hasWindow } from '../../redis/algorithms.js';
 import { encodeSubject } from '../../redis/keys.js';
 import {
@@ -17,6 +16,7 @@ import {
   standing,
   untilText,
 } from './plan.js';
+import { WishFault } from './wish-fault.js';
 
 export interface SubjectWish {
   subject: string;
@@ -128,35 +128,43 @@ function check(wish: SubjectWish, { params, limiter, overrides, nowMs }: Facts):
     ([name, each]) => name !== field && inForceAt(each, nowMs),
   );
   if (others.length >= MAX_OVERRIDES) {
-    throw new FlyballError(
+    throw new WishFault(
+      (name) =>
+        `${limiter} has ${others.length} overrides of subjects; ${MAX_OVERRIDES} is the most. End one with ${name('clear')}, or change the policy's perSubject.`,
       'FLYBALL_E_ACTUATE_REFUSED',
-      `${limiter} has ${others.length} overrides of subjects; ${MAX_OVERRIDES} is the most. End one with --clear, or change the policy's perSubject.`,
     );
   }
   if (kind !== 'limit') return;
   const { algorithm } = params;
   if (algorithm === 'leaky-bucket') {
-    throw bad(
-      `${limiter} paces by a leaky bucket, in which a subject has no numbers of its own. Use --block or --exempt.`,
+    throw new WishFault(
+      (name) =>
+        `${limiter} paces by a leaky bucket, in which a subject has no numbers of its own. Use ${name('block')} or ${name('exempt')}.`,
     );
   }
   const windowed = algorithm !== '' && hasWindow(algorithm);
   if (windowed && (capacity !== undefined || rate === undefined)) {
-    throw bad(
-      `${limiter} counts in a window of ${params.windowMs} ms (${algorithm}): the limit is rate × window, so give --rate alone.`,
+    throw new WishFault(
+      (name) =>
+        `${limiter} counts in a window of ${params.windowMs} ms (${algorithm}): the limit is rate × window, so give ${name('rate')} alone.`,
     );
   }
   if (rate !== undefined && !(rate >= 1e-6 && rate <= 1e6)) {
-    throw bad(`--rate is ${rate}; 0.000001 … 1000000 is allowed. To let nothing pass: --block.`);
+    throw new WishFault(
+      (name) =>
+        `${name('rate')} is ${rate}; 0.000001 … 1000000 is allowed. To let nothing pass: ${name('block')}.`,
+    );
   }
   if (capacity !== undefined && !(capacity >= 1 && capacity <= 1e9)) {
-    throw bad(
-      `--capacity is ${capacity}; 1 … 1000000000 is allowed. To let nothing pass: --block.`,
+    throw new WishFault(
+      (name) =>
+        `${name('capacity')} is ${capacity}; 1 … 1000000000 is allowed. To let nothing pass: ${name('block')}.`,
     );
   }
   if (params.subjectRate < 0 && !windowed && (rate === undefined || capacity === undefined)) {
-    throw bad(
-      `the policy of ${limiter} gives subjects no bucket (limiter.perSubject), so this one needs both --capacity and --rate.`,
+    throw new WishFault(
+      (name) =>
+        `the policy of ${limiter} gives subjects no bucket (limiter.perSubject), so this one needs both ${name('capacity')} and ${name('rate')}.`,
     );
   }
 }
@@ -168,8 +176,4 @@ function rule({ kind, untilMs, rate, capacity }: SubjectRule): SubjectRule {
 /** Short enough for a sentence. */
 function named(name: string): string {
   return name.length > 100 ? `${name.slice(0, 99)}…` : name;
-}
-
-function bad(message: string): FlyballError {
-  return new FlyballError('FLYBALL_E_CLI_USAGE', message);
 }

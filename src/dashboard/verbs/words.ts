@@ -1,4 +1,4 @@
-/** What a verb refuses is said for a terminal; beside a form its flags are called as its fields are. Pure. Stage: dashboard. */
+/** What a verb refuses is said by the fields of its request; beside a form they are called as they are there. Pure. Stage: dashboard. */
 import type { HoldView } from '../../view/status.js';
 
 /** Whose pin a rollback takes the place of, and what comes after; null: nobody's. */
@@ -14,21 +14,17 @@ export function pinEnds(
 }
 
 const FIELDS: Record<string, string> = {
-  '--rate': 'the rate',
-  '--in-flight': 'the cap',
-  '--rate-min': 'the least rate',
-  '--rate-max': 'the most of the rate',
-  '--in-flight-min': 'the least cap',
-  '--in-flight-max': 'the most of the cap',
-  '--clear': 'the end of those that hold',
-  '--anyway --reason "…"': 'the box above, and a reason',
+  inFlight: 'the cap',
+  rateMin: 'the least rate',
+  rateMax: 'the most of the rate',
+  inFlightMin: 'the least cap',
+  inFlightMax: 'the most of the cap',
+  'anyway, reason': 'the box above, and a reason',
 };
-/** A command to copy, or a flag alone. */
-const SAID = /(flyball [a-z]+(?: [^\s,;]+)*)|(--anyway --reason "…"|--[a-z-]+)/g;
+/** As a word of its own: `bounds.inFlight.max` is a field of a policy. */
+const FIELD = new RegExp(`(?<![.\\w])(?:${Object.keys(FIELDS).join('|')})(?![.\\w]\\w)`, 'g');
 
-/** Commands stay as they are. */
+/** Those that are words already, as `rate`, stay as they are. */
 export function formWords(text: string): string {
-  return text.replace(SAID, (all, command: string | undefined, flag: string | undefined) =>
-    command === undefined ? (FIELDS[flag ?? ''] ?? all) : command,
-  );
+  return text.replace(FIELD, (field) => FIELDS[field]!);
 }
