@@ -5,6 +5,8 @@ import type { RedisClient } from './actuator.js';
 
 /** Takes that are under way still end there, and people may look at it. */
 const KEPT_MS = 3_600_000;
+/** An exporter whose place is away for the night has it all the same. */
+const LOG_KEPT_MS = 24 * KEPT_MS;
 
 export function canaryAddress(address: LimiterAddress): LimiterAddress {
   return { ...address, name: canaryName(address.name) };
@@ -25,10 +27,12 @@ export async function retireCanary(redis: RedisClient, of: LimiterAddress): Prom
   if (goesOn(parseCanary(standing))) return;
   const address = canaryAddress(of);
   await redis.hdel(fleetKeys(of.prefix).limiters, address.name);
-  const { params, policyVersion } = limiterKeys(address);
+  const { params, audit, retention, policyVersion } = limiterKeys(address);
   const [hash] = await redis.hmget(params, 'policyHash');
   const version = hash ? [policyVersion(hash)] : [];
-  for (const key of [...lastingKeys(address), ...version]) await redis.pexpire(key, KEPT_MS);
+  for (const key of [...lastingKeys(address), ...version]) {
+    await redis.pexpire(key, key === audit || key === retention ? LOG_KEPT_MS : KEPT_MS);
+  }
 }
 
 /** What an earlier canary left must not end under this one; its numbers and buckets are of another version. */

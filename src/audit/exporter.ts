@@ -18,6 +18,7 @@ import {
   type StreamEntry,
 } from './new-entries.js';
 import { coverAgain, oldestWaiting } from './opened-again.js';
+import { withRetired } from './retired-logs.js';
 import type { ExportItem, Sink } from './sink.js';
 
 export interface ExporterOptions {
@@ -46,7 +47,7 @@ export interface Exporter {
   state(): ExportState;
   /** One round: all that is new. Never rejects. */
   round(): Promise<void>;
-  /** Newest hashes, positions and what only a look at the newest entries shows; once a minute. Never rejects. */
+  /** Newest hashes, positions, and what only a look at newest entries and at ended canaries shows; once a minute. Never rejects. */
   minute(): Promise<void>;
   close(): Promise<void>;
 }
@@ -202,7 +203,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     try {
       if (await acquire()) {
         const addresses = await limiters();
-        if (anew) await begin(addresses);
+        if (anew) await begin(await withRetired(redis, addresses));
         await work(addresses);
       }
       oldestMs = null;
@@ -215,6 +216,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       anew = true;
       await sink.reopen();
       oldestMs = await limiters()
+        .then((known) => withRetired(redis, known))
         .then((all) => oldestWaiting(redis, all, sink.name, reached))
         .catch(() => oldestMs);
     }
@@ -234,7 +236,8 @@ export function createExporter(options: ExporterOptions): Exporter {
     }),
     round: () => trying(drain),
     minute: () =>
-      trying(async (addresses) => {
+      trying(async (registered) => {
+        const addresses = await withRetired(redis, registered);
         for (const address of addresses) await lookAtNewest(address);
         await drain(addresses);
         await tellHeads(addresses);
