@@ -9,6 +9,7 @@ import { findLimiter, type Session } from '../view/limiters.js';
 import type { Caller } from './roles.js';
 import type { Sessions } from './sessions.js';
 import type { SharedAnswers } from './shared.js';
+import type { StreamPlaces } from './stream-places.js';
 import type { TokenStore } from './token-store.js';
 import type { Role } from './types.js';
 import type { Watch } from './watch.js';
@@ -20,6 +21,8 @@ export interface ApiDeps {
   tokens: TokenStore;
   sessions: Sessions;
   watch: Watch;
+  /** How many streams each client holds. */
+  streams: StreamPlaces;
   shared: SharedAnswers;
   clock: Clock;
   log: Logger;

@@ -1,9 +1,10 @@
-/** `GET /stream`: what changes, as server-sent events; a client that does not read is cut, too many are told to come later. Stage: api. */
+/** `GET /stream`: what changes, as server-sent events; a client that does not read is cut, too many, or too many of one, are told to come later. Stage: api. */
 import { z } from 'zod';
 import type { LimiterAddress } from '../redis/keys.js';
 import { findLimiter } from '../view/limiters.js';
 import { ApiError } from './problem.js';
 import { type Call, route } from './route.js';
+import { MOST_OF_A_CLIENT } from './stream-places.js';
 
 const HEARTBEAT_MS = 10_000;
 /** Unread bytes of a client, beside the picture it began with; past it the next event ends it. */
@@ -32,7 +33,9 @@ export const streamRoute = route({
 async function streamAnswer(call: Call<z.output<typeof query>, unknown>): Promise<Response> {
   const { limiter } = call.query;
   const address = limiter === undefined ? null : await findLimiter(call.session, limiter);
-  const body = eventStream(call, address);
+  const leavePlace = call.deps.streams.take(call.client);
+  if (leavePlace === null) throw tooManyOfOne();
+  const body = eventStream(call, address, leavePlace);
   return new Response(body, {
     headers: {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -42,7 +45,11 @@ async function streamAnswer(call: Call<z.output<typeof query>, unknown>): Promis
   });
 }
 
-function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | null): ReadableStream {
+function eventStream(
+  call: Call<unknown, unknown>,
+  address: LimiterAddress | null,
+  leavePlace: () => void,
+): ReadableStream {
   let leave: (() => void) | null = null;
   let heartbeat: NodeJS.Timeout | null = null;
   /** Of pictures and of what was missed: they may be longer than what a slow reader may leave unread. */
@@ -53,6 +60,7 @@ function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | nul
     over = true;
     if (heartbeat !== null) clearInterval(heartbeat);
     leave?.();
+    leavePlace();
   }
 
   return new ReadableStream<Uint8Array>(
@@ -77,7 +85,10 @@ function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | nul
         };
         send(RETRY, false);
         leave = call.deps.watch.join(address, call.header('last-event-id'), { send, end });
-        if (leave === null) throw tooMany();
+        if (leave === null) {
+          stop();
+          throw tooMany();
+        }
         heartbeat = setInterval(() => {
           if (call.stillMay()) send(ALIVE, false);
           else cut();
@@ -87,6 +98,15 @@ function eventStream(call: Call<unknown, unknown>, address: LimiterAddress | nul
       cancel: stop,
     },
     { highWaterMark: 0, size: (chunk) => chunk.byteLength },
+  );
+}
+
+function tooManyOfOne(): ApiError {
+  return new ApiError(
+    429,
+    'FLYBALL_E_API_STREAMS',
+    `You follow ${MOST_OF_A_CLIENT} streams of this daemon already, as many as one token, or one address without a token, may. Close one.`,
+    { headers: { 'retry-after': '10' } },
   );
 }
 

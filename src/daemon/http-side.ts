@@ -5,6 +5,7 @@ import { hostRule } from '../api/hosts.js';
 import { createSessions } from '../api/sessions.js';
 import { createSharedAnswers } from '../api/shared.js';
 import { mountStatic } from '../api/static.js';
+import { createStreamPlaces } from '../api/stream-places.js';
 import { createTokenStore, tokenPlaces } from '../api/token-store.js';
 import { createWatch } from '../api/watch.js';
 import type { Clock } from '../clock.js';
@@ -49,6 +50,7 @@ export async function openHttp(side: HttpSide): Promise<HttpServer> {
   const daemon = { owner, name: config.name };
   const deps = {
     ...{ session, tokens, sessions, watch, shared, clock, log, daemon },
+    streams: createStreamPlaces(),
     policies: () => ({ loaded: [...policies.files.values()], faults: policies.faults }),
   };
   const app = createApp(checks, metrics);

@@ -167,6 +167,38 @@ test('more than allowed are told to come later, and who leaves makes room', asyn
   await event(watchIt(), 'snapshot');
 });
 
+test('one client holds sixteen, and no more; others, and who leaves, are served', async () => {
+  const reader = { authorization: `Bearer ${api.tokens.reader}` };
+  const held = Array.from({ length: 16 }, () => watchIt('/stream', reader));
+  for (const each of held) await event(each, 'snapshot');
+  const more = await api.ask('reader', 'GET', '/stream');
+  expect([more.status, more.headers.get('retry-after')]).toEqual([429, '10']);
+  const { code, detail } = await jsonOf(more);
+  expect([code, detail]).toEqual([
+    'FLYBALL_E_API_STREAMS',
+    expect.stringMatching(/^You follow 16 streams .* Close one\.$/),
+  ]);
+  // By another token, and by none, as of another address.
+  await event(watchIt('/stream', { authorization: `Bearer ${api.tokens.operator}` }), 'snapshot');
+  await event(watchIt(), 'snapshot');
+  await held[0]!.close();
+  await until('room', async () => {
+    const again = watchIt('/stream', reader);
+    await until('an answer', () => again.events.length > 0 || again.state.ended);
+    return again.events[0]?.event === 'snapshot';
+  });
+});
+
+test('who is told to come later holds nothing', async () => {
+  await restart({ watch: { mostClients: 1 } });
+  const first = watchIt();
+  await event(first, 'snapshot');
+  for (let i = 0; i < 20; i++) expect((await api.ask(null, 'GET', '/stream')).status).toBe(503);
+  await first.close();
+  await until('room', () => api.watch.clients === 0);
+  await event(watchIt(), 'snapshot');
+});
+
 test('who does not read is cut, and the others hear on', async () => {
   // Rows of a megabyte: what nobody reads is soon too much.
   await redis.set(

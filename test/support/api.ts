@@ -10,6 +10,7 @@ import type { ApiDeps } from '../../src/api/route.js';
 import { createSessions } from '../../src/api/sessions.js';
 import { createSharedAnswers } from '../../src/api/shared.js';
 import { mountStatic } from '../../src/api/static.js';
+import { createStreamPlaces } from '../../src/api/stream-places.js';
 import { createTokenStore } from '../../src/api/token-store.js';
 import { hashToken, newToken, tokenLine } from '../../src/api/tokens.js';
 import type { Role } from '../../src/api/types.js';
@@ -77,6 +78,7 @@ export async function startApi(redis: RedisClient, setup: ApiSetup = {}): Promis
     ...(setup.heartbeatMs === undefined ? {} : { heartbeatMs: setup.heartbeatMs }),
     tokens: createTokenStore({ places: { file: tokensFile, local: null }, clock, log }),
     sessions: createSessions(),
+    streams: createStreamPlaces(),
     policies: setup.policies ?? (() => ({ loaded: [], faults: [] })),
     daemon: { owner: 'api:1:test', name: 'api' },
   };
