@@ -79,6 +79,12 @@ test('a folder in the place of a file is an error that names it', async () => {
   expect(daemon.stderr()).toMatch(/FLYBALL_E_DATA_DIR.*server\.json/);
 });
 
+test('a data folder where none can be is an error at once', async () => {
+  const daemon = start({ FLYBALL_DATA_DIR: '/proc/flyball/data' });
+  expect((await daemon.exited).code).toBe(78);
+  expect(daemon.stderr()).toMatch(/FLYBALL_E_DATA_DIR.*\/proc\/flyball/);
+});
+
 test('a redis.json that is not whole is told from one that is not there by nobody: both are said', async () => {
   mkdirSync(dataDir, { recursive: true });
   writeFileSync(join(dataDir, 'redis.json'), '{{{');
