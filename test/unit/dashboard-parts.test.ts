@@ -20,7 +20,7 @@ import {
   minutesText,
   utcTime,
 } from '../../src/dashboard/data/times.js';
-import { verdictSentences } from '../../src/dashboard/limiter/binds.js';
+import { loopSentence, verdictSentences } from '../../src/dashboard/limiter/binds.js';
 import {
   boundsStand,
   episodeOf,
@@ -214,6 +214,19 @@ describe('verbs', () => {
   test('each says how it is undone', () => {
     for (const spec of Object.values(VERBS)) expect(spec.undo.length).toBeGreaterThan(10);
   });
+});
+
+test('what the law has learnt is said in words, as far as it goes by it', () => {
+  expect(loopSentence({ deadMs: 2_940, trust: 1 })).toBe(
+    'A change of the limits shows after 2.9 s, and the law takes its steps by it.',
+  );
+  expect(loopSentence({ deadMs: 3_000, trust: 0.4 })).toMatch(/after 3 s.*as far as it is sure/);
+  for (const unsure of [
+    { deadMs: null, trust: 0.4 },
+    { deadMs: 3_000, trust: 0 },
+  ]) {
+    expect(loopSentence(unsure)).toMatch(/^Not yet .* defaults\.$/);
+  }
 });
 
 test('what a verb refuses is said in the words of its form; commands and fields of a policy stay', () => {

@@ -1,6 +1,7 @@
 /** What turns requests away now, and why it stands where it stands, in sentences. Pure. Stage: dashboard. */
 import type { LastDecision } from '../../api/types.js';
 import type { StatusView } from '../../view/status.js';
+import type { LoopView } from '../../view/status-loop.js';
 import { number } from '../../view/text.js';
 
 /** Answers "what binds?" with the numbers. */
@@ -32,6 +33,16 @@ function bindsOf({ binds, state, inForce }: StatusView, rate: string): string {
     default:
       return 'It is not known what binds.';
   }
+}
+
+/** What the law knows of how the service answers it; the numbers behind it are for who tunes. */
+export function loopSentence({ deadMs, trust }: Pick<LoopView, 'deadMs' | 'trust'>): string {
+  if (trust === 0 || deadMs === null) {
+    return 'Not yet how soon, and how far, a change of the limits shows: the law goes by its defaults.';
+  }
+  const after = number(Number((deadMs / 1000).toPrecision(2)));
+  const part = trust < 1 ? ', as far as it is sure of that' : '';
+  return `A change of the limits shows after ${after} s, and the law takes its steps by it${part}.`;
 }
 
 /** Without guards that let it pass. */

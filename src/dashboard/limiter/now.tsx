@@ -12,7 +12,7 @@ import { Meter } from '../parts/meter.jsx';
 import { Clipped, Outside } from '../parts/outside.jsx';
 import { Time } from '../parts/time.jsx';
 import { changeHash, limiterHash, policyHash } from '../routing.js';
-import { bindsSentence, denials, verdictSentences } from './binds.js';
+import { bindsSentence, denials, loopSentence, verdictSentences } from './binds.js';
 import { canarySentence } from './canary.js';
 
 const HELD = {
@@ -171,9 +171,12 @@ export function Now({ view, answer }: { view: StatusView; answer: LimiterAnswer 
         </dd>
         {view.loop && (
           <>
-            <dt>Loop</dt>
-            <dd class="soft">
-              <Outside text={view.loop.text} />
+            <dt>What it has learnt</dt>
+            <dd>
+              {loopSentence(view.loop)}{' '}
+              <small class="soft">
+                <Outside text={view.loop.text} />
+              </small>
             </dd>
           </>
         )}

@@ -69,11 +69,11 @@ function Changes({
               <a class="change" href={changeHash(limiter, entry)}>
                 <b>r{entry.revision}</b>
                 <Time ms={entry.atMs} still />
-                <span class={`chip ${entry.actor.kind === 'person' ? 'held' : ''}`}>
-                  <Outside text={entry.reason} />
-                </span>
                 <span class="said">
                   <Outside text={entry.sentence} />
+                </span>
+                <span class={`chip ${entry.actor.kind === 'person' ? 'held' : ''}`}>
+                  <Outside text={entry.reason} />
                 </span>
               </a>
             </li>
