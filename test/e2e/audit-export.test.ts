@@ -162,10 +162,10 @@ test('two exporters of one folder: one writes, the other takes over; what a slee
 
 test('what another fleet, or a hand, wrote to the open file is looked at before anything is added', async () => {
   const dir = tempFolder('export');
-  const exporter = await folderExporter(redis, dir, {
-    nowMs: () => Date.now() + 1e6 * exporterRounds++,
-  });
-  let exporterRounds = 0;
+  // Each look is a quarter of an hour later, and none of them on the next day, with which another file begins.
+  let looks = 0;
+  const nowMs = () => Date.UTC(2026, 2, 1, 1) + 1e6 * looks++;
+  const exporter = await folderExporter(redis, dir, { nowMs });
   await exporter.round();
   const file = join(dir, files(dir)[0]!);
   appendFileSync(file, '{"half');
