@@ -70,7 +70,7 @@ function sampler(
 test('a slow source delays neither the tick nor the others; the next tick has its answer, with its age', async () => {
   const quick = await page();
   const slow = await page(600);
-  const signals = { quick: gauge(quick.url), slow: gauge(slow.url, { deadlineMs: 900 }) };
+  const signals = { quick: gauge(quick.url), slow: gauge(slow.url, { deadlineMs: 1_000 }) };
   const from = sampler(pool(0), signals, { patienceMs: 150 });
   const first = await from.read();
   expect(first.signals.slow).toMatchObject({ kind: 'missing', reason: 'not_started' });

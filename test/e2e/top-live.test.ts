@@ -126,9 +126,7 @@ describe('on a terminal', () => {
     await shows(terminal, /pin: your rate and cap, held for 1 h/);
     terminal.type(' ');
     terminal.resize(60, 8);
-    await vi.waitFor(() =>
-      expect(terminal.screen().trimEnd().split('\n').length).toBeLessThanOrEqual(8),
-    );
+    await expect.poll(() => terminal.screen().trimEnd().split('\n').length).toBeLessThanOrEqual(8);
     for (const line of terminal.screen().split('\n'))
       expect([...line].length).toBeLessThanOrEqual(60);
     terminal.type('q');

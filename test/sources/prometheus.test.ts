@@ -83,11 +83,13 @@ afterAll(async () => {
 
 type Options = Omit<Parameters<typeof prometheus>[1], 'url'> & { url?: string };
 
+/** Longer than a policy may say, where the deadline is not what is tested: the machine may be busy. */
 function signalOf(query: string, options: Options = {}): SourcedSignal {
   const url = options.url ?? server.url;
-  const written = prometheus(query, { deadlineMs: 1000, ...options, url });
+  const written = prometheus(query, { ...options, url });
   const limiter = { name: 'checkout', rate: 1, capacity: 1 };
-  return policySchema.parse({ limiter, signals: { s: written } }).signals.s as SourcedSignal;
+  const { signals } = policySchema.parse({ limiter, signals: { s: written } });
+  return { ...signals.s, deadlineMs: options.deadlineMs ?? 30_000 } as SourcedSignal;
 }
 
 function source(query: string, options: Options = {}, env: NodeJS.ProcessEnv = {}) {
@@ -144,9 +146,8 @@ test('a reading speaks of the moment of its samples; without newer ones it is th
   expect(seen.monotonicMs).toBeLessThan(systemClock.monotonicMs());
   expect(seen.monotonicMs).toBeGreaterThan(beganMs - 30_000);
   // In one second there are more looks than samples.
-  const later = new Set<Seen | Missing>([seen]);
-  for (let i = 0; i < 6; i++) later.add(await look());
-  expect(later.size).toBeLessThan(7);
+  const looks: (Seen | Missing)[] = [seen];
+  await expect.poll(async () => looks.push(await look()) - new Set(looks).size).toBe(1);
   await expect.poll(look, { timeout: 20_000 }).not.toBe(seen);
 });
 
