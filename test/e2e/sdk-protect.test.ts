@@ -87,8 +87,10 @@ test('reports how each call ended, with its code and the upstream', async () => 
   await expect(hasty()).rejects.toMatchObject({ code: 'FLYBALL_E_ENFORCE_TIMEOUT' });
   expect(hasty.stats()).toMatchObject({ timed_out: 1, failed: 0 });
   const stop = new AbortController();
+  // On a busy machine the hasty one may have given up before it was heard.
+  const before = seen;
   const gone = caught(call(stop.signal));
-  await until('it is under way', () => seen === 5);
+  await until('it is under way', () => seen > before);
   stop.abort(new Error('caller left'));
   expect((await gone).message).toBe('caller left');
   expect(call.stats()).toMatchObject({ ok: 2, failed: 1, timed_out: 0, cancelled: 1, denied: 0 });
@@ -151,7 +153,7 @@ test('denied calls call nothing, are no failures, and go to the fallback', async
 
 test('opens by itself only above the threshold; then refuses here, tries one, and closes', async () => {
   const api = limiter();
-  const call = await pay({ limiter: api, breaker: { volumeThreshold: 5, openMs: 400 } });
+  const call = await pay({ limiter: api, breaker: { volumeThreshold: 5, openMs: 1_000 } });
   answer = 'fail';
   for (let i = 0; i < 4; i++) await caught(call());
   expect(call.state).toBe('closed');
@@ -179,7 +181,7 @@ test('opens by itself only above the threshold; then refuses here, tries one, an
 
 test('a probe that hangs ends with its time; one that is cancelled makes room for the next', async () => {
   const breaker = { volumeThreshold: 1, errorRatio: 0, openMs: 300 };
-  const call = await pay({ breaker, timeoutMs: 500 });
+  const call = await pay({ breaker, timeoutMs: 1_500 });
   answer = 'fail';
   await caught(call());
   await until('half-open', () => call.state === 'half-open');

@@ -23,10 +23,10 @@ async function limiter(change: ParamChange): Promise<Limiter> {
 }
 
 test('jobs held up by one limit get times one after another, at its rate', async () => {
-  const api = await limiter({ rate: 0.1, capacity: 10, reserveSheddable: 0.5 });
+  const api = await limiter({ rate: 0.01, capacity: 10, reserveSheddable: 0.5 });
   const gate = createQueueGate(api, {
     costs: { critical: 0.5, sheddable: 2 },
-    maxDelayMs: 600_000,
+    maxDelayMs: 6_000_000,
   });
   for (let i = 0; i < 10; i++) expect((await gate.ask()).action).toBe('process');
   const delays: number[] = [];
@@ -36,17 +36,17 @@ test('jobs held up by one limit get times one after another, at its rate', async
   }
   const gaps = delays.slice(1).map((ms, i) => ms - delays[i]!);
   expect(delays[0]).toBeGreaterThan(0);
-  expect(delays[0]).toBeLessThanOrEqual(10_000);
-  for (const gap of gaps) expect(gap).toBeGreaterThan(4_000);
-  expect(delays[4]).toBeGreaterThan(30_000);
-  expect(delays[4]).toBeLessThanOrEqual(50_000);
+  expect(delays[0]).toBeLessThanOrEqual(100_000);
+  for (const gap of gaps) expect(gap).toBeGreaterThan(40_000);
+  expect(delays[4]).toBeGreaterThan(300_000);
+  expect(delays[4]).toBeLessThanOrEqual(500_000);
   // Another priority has a line of its own; a dearer job is spaced by its cost.
   const shed = [
     await gate.ask({ priority: 'sheddable' }),
     await gate.ask({ priority: 'sheddable' }),
   ];
   const [first, second] = shed.map((each) => (each.action === 'delay' ? each.delayMs : 0));
-  expect(second! - first!).toBeGreaterThan(10_000);
+  expect(second! - first!).toBeGreaterThan(100_000);
 });
 
 test('a subject that is short does not delay the others; other numbers begin anew', async () => {
