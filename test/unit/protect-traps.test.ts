@@ -1,5 +1,5 @@
 /** The local breaker of `protect`: each way in which a breaker of this kind is known to end in a wrong state. */
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   type Circuit,
   type CircuitOptions,
@@ -7,11 +7,17 @@ import {
 } from '../../src/enforce/protect-circuit.js';
 import { resolveBreaker } from '../../src/enforce/protect-options.js';
 
+const OPEN_MS = 20;
 const made: Circuit[] = [];
 let openings = 0;
+// A machine that stands still must not end what is open.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+});
 afterEach(() => {
   for (const each of made.splice(0)) each.close();
   openings = 0;
+  vi.useRealTimers();
 });
 
 function circuit(options: Partial<CircuitOptions> = {}): Circuit {
@@ -29,16 +35,13 @@ async function calls(one: Circuit, n: number, good: boolean): Promise<void> {
   await settled();
 }
 
-async function reaches(one: Circuit, state: Circuit['state']): Promise<void> {
-  const giveUpMs = performance.now() + 5_000;
-  while (one.state !== state) {
-    if (performance.now() > giveUpMs) throw new Error(`it stays ${one.state}, not ${state}`);
-    await new Promise((ok) => setTimeout(ok, 2));
-  }
+function halfOpens(one: Circuit): void {
+  vi.advanceTimersByTime(OPEN_MS);
+  expect(one.state).toBe('half-open');
 }
 
 async function tripped(options: Partial<CircuitOptions> = {}): Promise<Circuit> {
-  const one = circuit({ volumeThreshold: 4, openMs: 20, ...options });
+  const one = circuit({ volumeThreshold: 4, openMs: OPEN_MS, ...options });
   await calls(one, 4, false);
   expect(one.state).toBe('open');
   return one;
@@ -82,7 +85,7 @@ describe('it opens', () => {
 describe('half-open', () => {
   test('one probe at a time; one that says nothing makes room for the next', async () => {
     const one = await tripped();
-    await reaches(one, 'half-open');
+    halfOpens(one);
     const probe = one.enter();
     expect([probe === null, one.enter()]).toEqual([false, null]);
     probe!.leave();
@@ -91,11 +94,11 @@ describe('half-open', () => {
 
   test('a probe that settles twice has one say', async () => {
     const one = await tripped();
-    await reaches(one, 'half-open');
+    halfOpens(one);
     const probe = one.enter()!;
     probe.settle(false);
     await settled();
-    await reaches(one, 'half-open');
+    halfOpens(one);
     probe.settle(true);
     await settled();
     expect(one.state).toBe('half-open');
@@ -104,19 +107,19 @@ describe('half-open', () => {
 
   test('one failed probe opens it again, though there are fewer calls than the least', async () => {
     const one = await tripped({ windowMs: 100, volumeThreshold: 4 });
-    await reaches(one, 'half-open');
+    halfOpens(one);
     await calls(one, 1, false);
     expect(one.state).toBe('open');
   });
 
   test('results of calls from before it opened neither close nor open it', async () => {
-    const one = circuit({ volumeThreshold: 4, openMs: 20 });
+    const one = circuit({ volumeThreshold: 4, openMs: OPEN_MS });
     const late = Array.from({ length: 6 }, () => one.enter()!);
     await calls(one, 4, false);
     late[0]!.settle(true);
     await settled();
     expect(one.state).toBe('open');
-    await reaches(one, 'half-open');
+    halfOpens(one);
     late[1]!.settle(true);
     late[2]!.settle(false);
     await settled();
@@ -132,7 +135,7 @@ describe('half-open', () => {
 
 test('closed again, it counts anew: the failures of before do not open it at the next one', async () => {
   const one = await tripped({ windowMs: 60_000 });
-  await reaches(one, 'half-open');
+  halfOpens(one);
   await calls(one, 1, true);
   expect(one.state).toBe('closed');
   await calls(one, 3, false);
@@ -146,7 +149,7 @@ describe('the fleet leads', () => {
     const one = circuit({ openMs: 10 });
     one.follow('open', true);
     expect([one.state, openings]).toEqual(['open', 0]);
-    await new Promise((ok) => setTimeout(ok, 30));
+    vi.advanceTimersByTime(30);
     // Its own time is over; the fleet's is not.
     expect(one.state).toBe('open');
     expect(one.enter()).not.toBeNull();
@@ -158,7 +161,7 @@ describe('the fleet leads', () => {
 
   test('a probe of its own does not close what the fleet has opened meanwhile', async () => {
     const one = await tripped();
-    await reaches(one, 'half-open');
+    halfOpens(one);
     const probe = one.enter()!;
     one.follow('open', true);
     probe.settle(true);
@@ -185,15 +188,9 @@ describe('the fleet leads', () => {
 });
 
 test('ended, it lets its process end: no timer of its own is left', async () => {
-  // Counted apart from those of who runs the tests, which come and go.
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-  try {
-    const one = await tripped({ openMs: 60_000 });
-    expect(vi.getTimerCount()).toBeGreaterThan(0);
-    one.close();
-    made.length = 0;
-    expect(vi.getTimerCount()).toBe(0);
-  } finally {
-    vi.useRealTimers();
-  }
+  const one = await tripped({ openMs: 60_000 });
+  expect(vi.getTimerCount()).toBeGreaterThan(0);
+  one.close();
+  made.length = 0;
+  expect(vi.getTimerCount()).toBe(0);
 });
