@@ -82,9 +82,12 @@ export function createTokenStore(options: {
 /** Read, or written whole for the first time by whoever comes first; null where the folder lets nobody write. */
 function localToken(file: string, log: Logger): TokenRecord | null {
   try {
+    openDataDir(dirname(file));
     const token = readLocal(file) ?? writeLocal(file);
     return { name: 'local', role: 'admin', sha256: hashToken(token) };
   } catch (error) {
+    // None can be there, or it gives no answer: whatever asked for it next would wait for ever.
+    if (error instanceof FlyballError) throw error;
     log.warn(
       { event: 'token_unwritten', err: error },
       `${file} could not be written, so nobody may change anything over HTTP. Set FLYBALL_TOKENS_FILE.`,
@@ -104,7 +107,6 @@ function readLocal(file: string): string | null {
 
 function writeLocal(file: string): string {
   const token = newToken();
-  openDataDir(dirname(file));
   const whole = `${file}.${process.pid}`;
   writeNew(whole, `${token}\n`);
   try {

@@ -1,16 +1,8 @@
 /** A folder of exported lines: appended and synced, a new file by size and by day, each naming the one before. Stage: audit. */
-import {
-  type FileHandle,
-  mkdir,
-  open,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FlyballError } from '../errors.js';
+import { makeFolder } from '../make-folder.js';
 import type { HeadLine, Position, SegmentLine } from './export-line.js';
 import { resumeFolder } from './folder-resume.js';
 import { digestOf, HEADS_FILE, segmentName } from './segments.js';
@@ -112,7 +104,7 @@ export async function openExportFolder(options: FolderOptions): Promise<ExportFo
 /** Makes the folder if need be, gives it a name of its own, and fails if nothing can be written there. */
 export async function prepareFolder(dir: string): Promise<{ id: string }> {
   try {
-    await mkdir(dir, { recursive: true });
+    makeFolder(dir);
     const path = join(dir, 'folder.json');
     const id = crypto.randomUUID();
     // Whoever is first names it.

@@ -1,7 +1,8 @@
 /** `flyball init`: writes a first policy that fits the service it finds, in recommend mode, and says what comes next. Stage: cli. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { makeFolder } from '../make-folder.js';
 import { assertName } from '../redis/keys.js';
 import { type Chosen, chosenBy, type InitFlags } from './init-choose.js';
 import { measuredFor } from './init-measure.js';
@@ -121,7 +122,7 @@ function refuseExisting(dir: string, name: string): void {
 }
 
 function write(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   // `wx`: a file that appeared since is left alone too.
   writeFileSync(file, text, { flag: 'wx' });
 }

@@ -1,7 +1,8 @@
 /** What `flyball simulate` reads and writes beside the policy: the history to fit the plant to, the page and the pictures. Stage: cli. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FlyballError } from '../errors.js';
+import { makeFolder } from '../make-folder.js';
 import type { Plant } from '../sim/compare.js';
 import { fitPlant } from '../sim/fit.js';
 import { parseHistory } from '../sim/history.js';
@@ -52,7 +53,7 @@ export function writePictures(
   folder: string,
   { policy, plant, results }: Pick<PageInput, 'policy' | 'plant' | 'results'>,
 ): string[] {
-  written(folder, () => mkdirSync(folder, { recursive: true }));
+  written(folder, () => makeFolder(folder));
   return results.map(([first]) => {
     const { scenario } = first!;
     const says = `${policy.limiter.name}, ${scenario.name}: ${scenario.says}`;

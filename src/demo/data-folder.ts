@@ -1,8 +1,9 @@
 /** The demo's data folder: one demo at a time in it, fresh at the start, kept at the end. Stage: demo. */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FlyballError } from '../errors.js';
 import { createLog } from '../log.js';
+import { openDataDir } from '../redis/data-dir.js';
 import { startEmbeddedRedis } from '../redis/embedded.js';
 import { REDIS_FILE, resolveDataDir } from '../redis/locate.js';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../redis/process-identity.js';
@@ -26,7 +27,7 @@ export async function claimFolder(folder: string): Promise<{ logDir: string }> {
   if (existsSync(join(folder, REDIS_FILE))) await stopKeptRedis(folder);
   rmSync(folder, { recursive: true, force: true });
   const logDir = join(folder, 'log');
-  mkdirSync(logDir, { recursive: true, mode: 0o700 });
+  openDataDir(logDir);
   writeFileSync(join(folder, OWNER_FILE), JSON.stringify(ownIdentity()));
   return { logDir };
 }

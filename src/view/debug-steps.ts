@@ -88,7 +88,9 @@ function routeStep({ route, limiter, query, params }: DebugFacts): Step {
   if (route === undefined) {
     if (!Array.isArray(routes) || routes.length === 0) return null;
     const shown = routes.slice(0, 3).map(String).join(', ');
-    return ok(`requests come by ${shown}${routes.length > 3 ? ', …' : ''}; --route asks for one`);
+    return ok(
+      `requests come by ${shown}${routes.length > 3 ? ', …' : ''}; give one to see where it falls`,
+    );
   }
   const asked = `${query.request!.method} ${query.request!.path}`;
   if (route === null) return look(`${asked} falls under no route of any limiter`);

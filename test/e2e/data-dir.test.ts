@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { prepareFolder } from '../../src/audit/export-folder.js';
 import { openDataDir } from '../../src/redis/data-dir.js';
 import { tempFolder } from '../support/temp-folder.js';
 
@@ -28,6 +29,12 @@ test.each(['/proc/flyball', '/proc/flyball/data', '/proc/self/fd/flyball'])(
     );
   },
 );
+
+test('nor is a folder of the audit log there', async () => {
+  await expect(prepareFolder('/proc/flyball/audit')).rejects.toMatchObject({
+    ...{ code: 'FLYBALL_E_AUDIT_FOLDER', message: expect.stringContaining('/proc/flyball') },
+  });
+});
 
 test('a folder whose file system does not answer is given up in time', () => {
   const dir = tempFolder('data');

@@ -71,6 +71,13 @@ describe('tokens', () => {
     expect(start().records()[0]!.sha256).toEqual(first.records()[0]!.sha256);
   });
 
+  test('where no folder can be made it is an error, and not waited for', () => {
+    const places = tokenPlaces(undefined, '/proc/flyball/data');
+    const start = () =>
+      createTokenStore({ places, clock: manualClock(), log: createLog({ level: 'silent' }) });
+    expect(start).toThrow(expect.objectContaining({ code: 'FLYBALL_E_DATA_DIR' }));
+  });
+
   test('a change that keeps size and time of the file counts too', () => {
     const file = join(dir, 'given');
     const [a, b] = [newToken(), newToken()];
