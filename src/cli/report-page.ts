@@ -2,10 +2,11 @@
 import { escaped } from '../markup.js';
 import { HISTORY_MINUTE_MS, type HistoryRow } from '../redis/history-rows.js';
 import { PAGE_STYLE } from '../sim/page-style.js';
-import { type Axis, bothWidths, type Plot } from '../sim/plot.js';
+import { bothWidths, type Plot } from '../sim/plot.js';
 import type { EpisodeView } from '../view/episodes.js';
 import type { ReportView } from '../view/report-types.js';
 import { detailText, timesText } from './audit-episodes.js';
+import { axisOf, type Grid, gridOf } from './report-grid.js';
 import { REPORT_HEADS, reportFacts, reportRows } from './report-text.js';
 import { clean, localTime, span } from './text.js';
 
@@ -19,9 +20,6 @@ export interface ReportPageInput {
 
 const READING = `<p class="note">Shaded: breaker not closed. Dotted: an episode begins.
 A gap: no requests came, or no daemon ran.</p>`;
-
-/** Minutes along a plot at most: of a longer time several make one point. */
-const POINTS = 720;
 
 const STYLE = `${PAGE_STYLE}
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.25rem; margin: .75rem 0; }
@@ -89,14 +87,13 @@ function section(
   const facts = reportFacts(view).map(
     ([label, said]) => `<dt>${escaped(label)}</dt><dd>${escaped(said)}</dd>`,
   );
-  const fromMs = drawnFrom(view, rows, sinceMs, atMs);
-  const plots = rows.length === 0 ? [] : plotsOf(view, rows, fromMs, atMs);
-  const to = plots[0]?.lines[0]?.values.length ?? 1;
+  const grid = gridOf(drawnFrom(view, rows, sinceMs, atMs), atMs);
+  const plots = rows.length === 0 ? [] : plotsOf(view, rows, grid);
   const drawn = plots.map((plot) => {
     const keys = plot.lines.map(
       ({ title, style }) => `<span class="key ${escaped(style)}">${escaped(title)}</span>`,
     );
-    const drawn = bothWidths(plot, axisOf(fromMs, atMs, to, 6), axisOf(fromMs, atMs, to, 3));
+    const drawn = bothWidths(plot, axisOf(grid, 8), axisOf(grid, 4));
     return `<figure>${drawn}<figcaption>${keys.join(' ')}</figcaption></figure>`;
   });
   const none =
@@ -125,13 +122,8 @@ function item(episode: EpisodeView): string {
 }
 
 /** Demand against the rate, the cap against what was under way, response times, what was denied. */
-function plotsOf(
-  view: ReportView,
-  rows: readonly HistoryRow[],
-  sinceMs: number,
-  atMs: number,
-): Plot[] {
-  const steps = stepsOf(rows, sinceMs, atMs);
+function plotsOf(view: ReportView, rows: readonly HistoryRow[], grid: Grid): Plot[] {
+  const steps = stepsOf(rows, grid);
   const of = (value: (row: HistoryRow) => number | null) =>
     steps.map((step) => mean(step.map(value).filter((one) => one !== null)));
   const perSecond = (count: (row: HistoryRow) => number) => of((row) => count(row) / 60);
@@ -141,8 +133,8 @@ function plotsOf(
   );
   const marks = view.episodes
     .filter(({ lane, moved }) => lane === 'in_force' && moved)
-    .map(({ fromMs }) => (steps.length * (fromMs - sinceMs)) / Math.max(1, atMs - sinceMs))
-    .filter((at) => at >= 0 && at <= steps.length);
+    .map(({ fromMs }) => (fromMs / HISTORY_MINUTE_MS - grid.first) / grid.each)
+    .filter((at) => at >= 0 && at <= grid.to);
   const common = { shaded, marks };
   return [
     {
@@ -196,24 +188,11 @@ function drawnFrom(
   return Math.max(sinceMs, Math.min(first, atMs - LEAST_DRAWN_MS));
 }
 
-/** The rows of each step of the axis, so that minutes without traffic are gaps. */
-function stepsOf(rows: readonly HistoryRow[], sinceMs: number, atMs: number): HistoryRow[][] {
-  const first = Math.floor(sinceMs / HISTORY_MINUTE_MS);
-  const minutes = Math.max(1, Math.floor(atMs / HISTORY_MINUTE_MS) - first + 1);
-  const each = Math.ceil(minutes / POINTS);
-  const steps: HistoryRow[][] = Array.from({ length: Math.ceil(minutes / each) }, () => []);
+/** The rows of each step, so that minutes without traffic are gaps. */
+function stepsOf(rows: readonly HistoryRow[], { first, each, to }: Grid): HistoryRow[][] {
+  const steps: HistoryRow[][] = Array.from({ length: to }, () => []);
   for (const row of rows) steps[Math.floor((row.minute - first) / each)]?.push(row);
   return steps;
-}
-
-function axisOf(sinceMs: number, atMs: number, to: number, count: number): Axis {
-  const ticks = Array.from({ length: count }, (_, i) => {
-    const part = i / count;
-    const ms = sinceMs + part * (atMs - sinceMs);
-    const label = atMs - sinceMs > 172_800_000 ? minute(ms).slice(5) : minute(ms).slice(11);
-    return [part * to, label] as const;
-  });
-  return { to, ticks };
 }
 
 function mean(values: readonly number[]): number | null {

@@ -68,9 +68,12 @@ export function secondsAxis(to: number, sparse = 1): Axis {
 
 /** What stands within the frame of one plot, of `HEIGHT`. */
 export function plotted(plot: Plot, axis: Axis, width = WIDTH): string {
-  const values = plot.lines.flatMap(({ values }) => values.filter((value) => value !== null));
-  const highest = Math.max(1e-9, plot.objective ?? 0, ...chunked(values));
-  const top = niceAbove(Math.min(highest, plot.most ?? highest));
+  const most = POINTS_PER_WIDTH * width;
+  const lines = plot.lines.map(({ style, values }) => ({ style, points: pointsOf(values, most) }));
+  const drawn = lines.flatMap(({ points }) => points.map(({ value }) => value ?? 0));
+  // Nothing that is drawn is cut off, but by `most`.
+  const highest = drawn.reduce((high, value) => Math.max(high, value), plot.objective ?? 0);
+  const top = niceAbove(Math.max(1e-9, Math.min(highest, plot.most ?? highest)));
   const x = (s: number) => LEFT + (s / axis.to) * (width - LEFT - RIGHT);
   const y = (v: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - Math.min(1, v / top));
   const shades = (plot.shaded ?? []).map(
@@ -94,47 +97,47 @@ export function plotted(plot: Plot, axis: Axis, width = WIDTH): string {
     plot.objective === undefined
       ? ''
       : `<line class="objective" x1="${LEFT}" x2="${width - RIGHT}" y1="${at(y(plot.objective))}" y2="${at(y(plot.objective))}"/>`;
-  const lines = plot.lines.map(
-    ({ style, values }) =>
-      `<path class="line ${escaped(style)}" d="${path(values, POINTS_PER_WIDTH * width, x, y)}"/>`,
+  const paths = lines.map(
+    ({ style, points }) => `<path class="line ${escaped(style)}" d="${path(points, x, y)}"/>`,
   );
   return `<text class="title" x="${LEFT}" y="14">${escaped(plot.title)} <tspan class="unit">${escaped(plot.unit)}</tspan></text>
-${[...shades, ...grid, ...marks, objective, ...lines, ...ticks].join('\n')}`;
+${[...shades, ...grid, ...marks, objective, ...paths, ...ticks].join('\n')}`;
+}
+
+interface Point {
+  s: number;
+  value: number | null;
+}
+
+/** So many at most: of a longer run several make one, their mean. */
+function pointsOf(values: readonly (number | null)[], most: number): Point[] {
+  const every = Math.max(1, Math.ceil(values.length / most));
+  return Array.from({ length: Math.ceil(values.length / every) }, (_, i) => {
+    const some = values.slice(i * every, (i + 1) * every).filter((value) => value !== null);
+    const sum = some.reduce((total, value) => total + value, 0);
+    return { s: (i + 0.5) * every, value: some.length === 0 ? null : sum / some.length };
+  });
 }
 
 function path(
-  values: readonly (number | null)[],
-  points: number,
+  points: readonly Point[],
   x: (s: number) => number,
   y: (v: number) => number,
 ): string {
-  const every = Math.max(1, Math.ceil(values.length / points));
   let drawn = '';
   let inRow = 0;
   // A value between two gaps makes no line: it is a dash.
   const ended = () => (inRow === 1 ? 'h1.6' : '');
-  for (let s = 0; s < values.length; s += every) {
-    const some = values.slice(s, s + every).filter((value) => value !== null);
-    if (some.length === 0) {
+  for (const { s, value } of points) {
+    if (value === null) {
       drawn += ended();
       inRow = 0;
       continue;
     }
-    const mean = some.reduce((sum, value) => sum + value, 0) / some.length;
-    drawn += `${inRow > 0 ? 'L' : 'M'}${at(x(s + every / 2))} ${at(y(mean))}`;
+    drawn += `${inRow > 0 ? 'L' : 'M'}${at(x(s))} ${at(y(value))}`;
     inRow += 1;
   }
   return drawn + ended();
-}
-
-/** Means of three seconds: a single second must not set the scale. */
-function chunked(values: readonly number[]): number[] {
-  const means: number[] = [];
-  for (let i = 0; i < values.length; i += 3) {
-    const some = values.slice(i, i + 3);
-    means.push(some.reduce((sum, value) => sum + value, 0) / some.length);
-  }
-  return means;
 }
 
 /** A round number a little above, whose half is round too. */

@@ -1,6 +1,8 @@
 /** `flyball report --html`: one file that asks for nothing, with whatever others wrote in it inert. */
 import { expect, test } from 'vitest';
+import { axisOf, gridOf } from '../../src/cli/report-grid.js';
 import { reportPage } from '../../src/cli/report-page.js';
+import { localTime } from '../../src/cli/text.js';
 import type { HistoryRow } from '../../src/redis/history-rows.js';
 import type { EpisodeView } from '../../src/view/episodes.js';
 import type { ReportView } from '../../src/view/report-types.js';
@@ -112,4 +114,40 @@ test('eight days stay a picture: several minutes make one point, gaps stay gaps'
   });
   expect(html.length).toBeLessThan(200_000);
   expect(html).not.toContain('NaN');
+});
+
+test('nothing that is drawn is cut off: few minutes, or one far above the others', () => {
+  const counts = [900, 10_400, 14_600, 8700];
+  const some = counts.map((offered, i) => ({ ...row(AT / MINUTE - 5 + i), offered }));
+  const spike = rows.map((one, i) => (i === 30 ? { ...one, offered: 600_000 } : one));
+  for (const [drawn, highest] of [
+    [some, 14_600 / 60],
+    [spike, 10_000],
+  ] as const) {
+    const [wide] = page([{ view: view(), rows: [...drawn] }]).match(
+      /<svg class="wide"[\s\S]*?<\/svg>/,
+    )!;
+    const levels = [...wide.matchAll(/class="tick end"[^>]*>([\d.]+)</g)].map(([, v]) => Number(v));
+    expect(Math.max(...levels)).toBeGreaterThanOrEqual(highest);
+  }
+});
+
+test.each([
+  [10, 2],
+  [95, 15],
+  [1440, 180],
+  [8 * 1440, 1440],
+])('over %i minutes a tick stands at each %i of the clock', (minutes, every) => {
+  const grid = gridOf(AT - minutes * MINUTE + 17_000, AT);
+  const { ticks, to } = axisOf(grid, 8);
+  expect(ticks.length).toBeGreaterThan(3);
+  expect(ticks.length).toBeLessThanOrEqual(9);
+  for (const [at, label] of ticks) {
+    expect(at).toBeGreaterThanOrEqual(0);
+    expect(at).toBeLessThanOrEqual(to);
+    const ms = (grid.first + at * grid.each) * MINUTE;
+    const day = new Date(ms);
+    expect((day.getHours() * 60 + day.getMinutes()) % every).toBe(0);
+    expect(localTime(ms)).toContain(label);
+  }
 });
