@@ -105,6 +105,12 @@ export function invalidField(field: string, message: string): ApiError {
   });
 }
 
+/** Of a query that no schema finds wrong: what is a time to come shows with the clock alone. */
+export function invalidQuery(field: string, message: string): ApiError {
+  const told = `The query is not as it must be. ${field}: ${message}.`;
+  return new ApiError(400, 'FLYBALL_E_API_INVALID', told, { faults: [{ field, message }] });
+}
+
 export function tooOften(retryAfterMs: number | null): ApiError {
   const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000));
   return new ApiError(

@@ -1,6 +1,7 @@
 /** A history from a CSV file: a line for each minute or other even stretch, columns by name. Stage: cli. */
 import { readFileSync } from 'node:fs';
 import { FlyballError } from '../errors.js';
+import { isoMs } from '../moment.js';
 import type { Policy } from '../policy/schema.js';
 import type { Recorded } from '../sim/replay-recorded.js';
 import { checkColumn, recordedFrom } from './backtest-columns.js';
@@ -47,7 +48,8 @@ function lineOf(path: string, names: readonly string[], line: string, number: nu
   for (const [k, name] of names.entries()) {
     const cell = cells[k] ?? '';
     if (name === 'atMs') {
-      atMs = /^\d{4}-\d{2}-\d{2}/.test(cell) ? Date.parse(cell) : Number(cell || 'none');
+      atMs = isoMs(cell);
+      if (Number.isNaN(atMs)) atMs = Number(cell || 'none');
       const shown = JSON.stringify(cell);
       if (Number.isFinite(atMs) && atMs > 0) continue;
       throw wrong(path, `line ${number}: atMs is ${shown}; milliseconds since 1970 or an ISO time`);

@@ -1,6 +1,7 @@
 /** Arguments that several commands take, parsed strictly: numbers, revisions, durations; each error says what is allowed. Stage: cli. */
 import { InvalidArgumentError } from 'commander';
 import { FlyballError } from '../errors.js';
+import { isoMs } from '../moment.js';
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const YEAR_MS = 365 * 86_400_000;
@@ -21,10 +22,8 @@ export function parseSpan(text: string): number {
 
 /** `--since`: a length of time back (`2h`), or an ISO time. */
 export function parseSince(text: string): { agoMs: number } | { atMs: number } {
-  if (/^\d{4}-\d{2}-\d{2}/.test(text)) {
-    const atMs = Date.parse(text);
-    if (!Number.isNaN(atMs)) return { atMs };
-  }
+  const atMs = isoMs(text);
+  if (!Number.isNaN(atMs)) return { atMs };
   try {
     return { agoMs: parseSpan(text) };
   } catch {

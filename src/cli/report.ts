@@ -9,7 +9,7 @@ import { redisNowMs } from '../redis/redis-time.js';
 import { readReport } from '../view/report.js';
 import type { ReportView } from '../view/report-types.js';
 import { parseSince } from './options.js';
-import type { CliIo } from './output.js';
+import { type CliIo, UsageError } from './output.js';
 import { reportPage } from './report-page.js';
 import { reportLines, reportTable } from './report-text.js';
 import { findLimiter, listLimiters, type Session, withRedis } from './session.js';
@@ -59,6 +59,12 @@ async function report(
     limiter === undefined ? await listLimiters(session) : [await findLimiter(session, limiter)];
   const atMs = await redisNowMs(session.redis);
   const sinceMs = 'atMs' in since ? since.atMs : atMs - since.agoMs;
+  if (sinceMs > atMs) {
+    throw new UsageError(
+      `--since ${localTime(sinceMs)} is still to come.`,
+      'A report is of a time that has been.',
+    );
+  }
   const suggest = limiter !== undefined;
   const reports = await readReports(io, session, addresses, { sinceMs, suggest });
   if (html !== undefined) {

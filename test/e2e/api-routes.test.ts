@@ -197,6 +197,11 @@ describe('reading', () => {
       const path = `/limiters/{limiter}/debug${query}`;
       expect((await ask('get', path, L)).status).toBe(400);
     }
+    for (const since of ['2999-01-01', '2026-02-30T00:00Z']) {
+      const { status, json } = await ask('get', `/report?since=${since}`);
+      expect([status, json]).toMatchObject([400, { faults: [{ field: 'since' }] }]);
+      expect((await ask('get', `/limiters/{limiter}/report?since=${since}`, L)).status).toBe(400);
+    }
     await redis.hset(fleetKeys(undefined).limiters, 'unmanaged', '');
     const { json: all } = await ask('get', '/report');
     await redis.hdel(fleetKeys(undefined).limiters, 'unmanaged');

@@ -313,6 +313,7 @@ describe('a file', () => {
   test.each([
     ['atMs,okPerSecond\n2026-05-04T13:00:00Z,many\n', 'line 2: okPerSecond is "many"'],
     ['atMs,okPerSecond\nyesterday,1\n', 'line 2: atMs is "yesterday"'],
+    ['atMs,okPerSecond\n2026-02-30T00:00Z,1\n', 'line 2: atMs is "2026-02-30T00:00Z"'],
     ['atMs,okPerSecond\n1000,1\n1000,2\n', 'has two lines of 1970-01-01T00:00:01.000Z'],
     ['atMs,meanMs\n1000,1\n', 'has no column okPerSecond'],
     ['atMs,okPerSecond,p59Ms\n1000,1,1\n', 'did you mean p50Ms?'],

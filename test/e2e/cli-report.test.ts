@@ -221,6 +221,8 @@ describe('all limiters', () => {
       stderr: expect.stringContaining('flyball run'),
     });
     for (const [args, said] of [
+      ['report --since 2999-01-01', '2999-01-01 00:00:00 is still to come'],
+      ['report --since 2026-02-30', '"2026-02-30" is no time'],
       ['report --since 3', '"3" is no time. Write a length of time back'],
       ['report chekout', 'no limiter "chekout"'],
       ['report a b', 'too many arguments'],

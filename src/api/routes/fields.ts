@@ -1,5 +1,6 @@
 /** Fields of queries that several routes take. Stage: api. */
 import { z } from 'zod';
+import { isoMs } from '../../moment.js';
 
 export const whole = (least: number, most: number) =>
   z
@@ -12,8 +13,6 @@ export const whole = (least: number, most: number) =>
 export const moment = z
   .string()
   .transform((text) => {
-    if (/^\d{1,15}$/.test(text)) return Number(text);
-    // What else Date.parse takes for a time (`-1` is 2001) is a typing error.
-    return /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+    return /^\d{1,15}$/.test(text) ? Number(text) : isoMs(text);
   })
   .refine((n) => Number.isFinite(n), 'is neither ms since 1970 nor an ISO time');
