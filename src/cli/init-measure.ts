@@ -5,7 +5,7 @@ import { resolvePrefix } from '../redis/locate.js';
 import type { Chosen, InitFlags } from './init-choose.js';
 import { measure } from './init-fit.js';
 import type { Fit } from './init-size.js';
-import type { FoundRedis, Surroundings } from './init-surroundings.js';
+import { type FoundRedis, isGuess, type Surroundings } from './init-surroundings.js';
 import { createInterrupt } from './interrupt.js';
 import { type CliIo, UsageError } from './output.js';
 import { number, span } from './text.js';
@@ -64,8 +64,8 @@ function tellFound(
   const why =
     framework === around.framework ? (around.frameworkFrom ?? 'none was found') : 'as said';
   // Where an address is given, `run` uses it or fails.
-  const given = redis?.from === '--redis' || redis?.from === 'FLYBALL_REDIS_URL';
-  const mend = given ? 'start it before flyball run' : 'flyball run brings a private one';
+  const mend =
+    redis && !isGuess(redis) ? 'start it before flyball run' : 'flyball run brings a private one';
   const state = answers ? 'answers' : `does not answer now; ${mend}`;
   io.say(io.ce.dim(`framework  ${framework} (${why})`));
   if (redis) io.say(io.ce.dim(`redis      ${redis.shown} (${redis.from}): ${state}`));

@@ -18,6 +18,11 @@ export interface FoundRedis {
   set: string | null;
 }
 
+/** Nobody named it: it is where Redis usually is, or where `run` keeps its private one. */
+export function isGuess({ from }: Pick<FoundRedis, 'from'>): boolean {
+  return from === 'localhost' || from === 'the data folder';
+}
+
 export interface FoundDatabase {
   kind: 'postgres' | 'mysql';
   /** Environment variable that holds its address. */

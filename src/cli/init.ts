@@ -5,11 +5,11 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { makeFolder } from '../make-folder.js';
 import { assertName } from '../redis/keys.js';
 import { type Chosen, chosenBy, type InitFlags } from './init-choose.js';
-import { measuredFor } from './init-measure.js';
+import { type Measured, measuredFor } from './init-measure.js';
 import { pasteFor } from './init-paste.js';
 import { firstPolicy } from './init-policy.js';
 import { type Fit, sizesOf } from './init-size.js';
-import { FRAMEWORKS, surroundings } from './init-surroundings.js';
+import { FRAMEWORKS, isGuess, surroundings } from './init-surroundings.js';
 import { parseCount, parseNumber, parseSpan } from './options.js';
 import { type CliIo, UsageError } from './output.js';
 import { shellWord } from './undo.js';
@@ -146,7 +146,7 @@ interface Situation {
   file: string;
   dir: string;
   chosen: Chosen;
-  redis: { set: string | null } | null;
+  redis: Measured['redis'];
   packages: readonly string[];
 }
 
@@ -155,7 +155,9 @@ function nextSteps({ file, dir, chosen, redis, packages }: Situation): NextStep[
   const wanted = ['flyball', ...(chosen.database === null ? [] : [driver])];
   const install = wanted.filter((name) => !packages.includes(name));
   const at = shellWord(file) ?? '<file>';
-  const where = redis?.set ? `FLYBALL_REDIS_URL="${redis.set}" ` : '';
+  // Of a guess that does not answer `run` would wait in vain; it brings a Redis of its own.
+  const where =
+    redis?.set && (redis.answers || !isGuess(redis)) ? `FLYBALL_REDIS_URL="${redis.set}" ` : '';
   return [
     {
       why: 'Put the code above into the service.',

@@ -150,6 +150,14 @@ describe('what it finds', () => {
     },
   );
 
+  test('a guess that does not answer is not given to run: it brings a Redis of its own', async () => {
+    const guessed = await run('init orders --json', { FLYBALL_REDIS_URL: '' });
+    const { found, next } = JSON.parse(guessed.stdout);
+    expect(found.redis.from).toBe('localhost');
+    const url = found.redis.answers ? 'FLYBALL_REDIS_URL="redis://127.0.0.1:6379" ' : '';
+    expect(next[2].command).toBe(`${url}flyball run policies`);
+  });
+
   test('a compose file names Redis and the database, by the port that is published', async () => {
     put(
       'compose.yaml',
