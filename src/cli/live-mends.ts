@@ -21,6 +21,10 @@ const MENDS: readonly Mend[] = [
     mend: 'Set $1 where the daemon and this command run.',
   },
   {
+    says: /holds no (\S+)(?: or \S+)? address/,
+    mend: 'Give an address that begins with $1, where the daemon and this command run.',
+  },
+  {
     says: /ENOTFOUND|EAI_AGAIN|getaddrinfo/,
     mend: 'The name of the host is not known from here: is it spelt right, and does this machine resolve it?',
   },

@@ -15,6 +15,7 @@ import {
 import type { Missing } from './readings.js';
 import { seenNumber } from './seen.js';
 import {
+  addressOf,
   keyOf,
   lookOf,
   missing,
@@ -37,6 +38,8 @@ interface Asked extends MysqlStatus {
 const DEADLINE_MS = 800;
 
 /** All signals of one address share one look a tick. */
+const ADDRESS = /^(mysql2?|mariadb):\/\//i;
+
 export function mysqlKey(signal: MysqlSignal, env: NodeJS.ProcessEnv): string {
   return keyOf('mysql', resolved(signal.url, env), signal.deadlineMs);
 }
@@ -44,7 +47,7 @@ export function mysqlKey(signal: MysqlSignal, env: NodeJS.ProcessEnv): string {
 export function createMysqlSource(signal: MysqlSignal, deps: SourceDeps): Source {
   const { env, log, clock } = deps;
   const { deadlineMs = DEADLINE_MS } = signal;
-  const url = resolved(signal.url, env);
+  const url = addressOf(signal.url, env, ADDRESS, 'mysql://');
   if (typeof url !== 'string') return unaskable(url);
   let connection: Connection | undefined;
   let wantsLag = false;

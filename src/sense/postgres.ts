@@ -8,6 +8,7 @@ import { type PostgresRow, QUERY } from './postgres-query.js';
 import type { Missing } from './readings.js';
 import { seenNumber } from './seen.js';
 import {
+  addressOf,
   keyOf,
   lookOf,
   missing,
@@ -22,6 +23,9 @@ import {
 type PostgresSignal = Extract<Signal, { source: 'postgres' }>;
 type Asked = PostgresRow & { monotonicMs: number };
 
+/** A socket is named by its path. */
+const ADDRESS = /^(postgres(ql)?:\/\/|socket:|\/)/i;
+
 /** All signals of one address share one query a tick. */
 export function postgresKey(signal: PostgresSignal, env: NodeJS.ProcessEnv): string {
   return keyOf('postgres', resolved(signal.url, env), signal.deadlineMs);
@@ -30,7 +34,7 @@ export function postgresKey(signal: PostgresSignal, env: NodeJS.ProcessEnv): str
 export function createPostgresSource(signal: PostgresSignal, deps: SourceDeps): Source {
   const { env, log, clock } = deps;
   const { deadlineMs } = signal;
-  const url = resolved(signal.url, env);
+  const url = addressOf(signal.url, env, ADDRESS, 'postgres://');
   if (typeof url !== 'string') return unaskable(url);
   let pool: Pool | undefined;
 

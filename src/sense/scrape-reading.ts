@@ -50,8 +50,9 @@ export function pageNumber(
   now: Taken,
 ): PageNumber | Missing | 'repeated' {
   if (signal.stat === 'gauge') return gauge(signal, now.page);
-  const absent = absence(signal.metric, sampleNames(signal), now.page);
-  if (absent !== null) return absent;
+  const unfit =
+    absence(signal.metric, sampleNames(signal), now.page) ?? noCounter(signal, now.page);
+  if (unfit !== null) return unfit;
   if (before === null || !sampleNames(signal).every((name) => before.page.wanted.has(name))) {
     return missing('not_started', 'a rate needs two pages; this is the first');
   }
@@ -95,6 +96,15 @@ function gauge(signal: Extract<ScrapeSignal, { stat: 'gauge' }>, page: Page): Pa
     min: values.reduce((low, value) => Math.min(low, value)),
   }[aggregate ?? 'sum'];
   return { value: combined, count: 1, stampMs: stampOf(found) };
+}
+
+/** A gauge goes up and down: what it gained between two looks is no rate of anything. */
+function noCounter(signal: Exclude<ScrapeSignal, { stat: 'gauge' }>, page: Page): Missing | null {
+  if (signal.stat === 'histogram') return null;
+  const names = [signal.metric, ...(signal.stat === 'share' ? [signal.over.metric ?? []] : [])];
+  const wrong = names.flat().find((name) => page.types.get(name) === 'gauge');
+  if (wrong === undefined) return null;
+  return missing('error', `${wrong} is a gauge, not a counter. Use scrape.gauge.`);
 }
 
 function rate(

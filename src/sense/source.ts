@@ -86,6 +86,19 @@ export function resolved(
   return missing('error', `the environment variable ${value.env} is not set where the daemon runs`);
 }
 
+/** The address of a database, or why there is none: of another kind of server, its driver would look for a host of any name. */
+export function addressOf(
+  value: string | { env: string },
+  env: NodeJS.ProcessEnv,
+  scheme: RegExp,
+  shown: string,
+): string | Missing {
+  const found = resolved(value, env);
+  if (typeof found !== 'string' || scheme.test(found)) return found;
+  const from = typeof value === 'string' ? 'url' : `the variable ${value.env}`;
+  return missing('error', `${from} holds no ${shown} address`);
+}
+
 /** Equal parts, equal key. A digest, for parts are addresses with their passwords. */
 export function keyOf(...parts: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');

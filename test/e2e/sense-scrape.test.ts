@@ -146,7 +146,10 @@ test('a metric of another kind is named, with what to use', async () => {
   new Counter({ name: 'requests_total', help: 'r', registers: [registry] }).inc(5);
   const wait = new Summary({ name: 'wait_seconds', help: 'w', registers: [registry] });
   wait.observe(0.2);
+  new Gauge({ name: 'depth', help: 'd', registers: [registry] }).set(3);
   const look = looker(
+    scrape.rate(url, 'depth'),
+    scrape.share(url, 'requests_total', { over: { metric: 'depth' } }),
     scrape.gauge(url, 'requests_total'),
     scrape.quantile(url, 'wait_seconds', 'p95'),
     scrape.mean(url, 'wait_seconds', { unit: 'seconds' }),
@@ -155,6 +158,8 @@ test('a metric of another kind is named, with what to use', async () => {
   await look();
   wait.observe(0.4);
   expect(await look()).toMatchObject([
+    { reason: 'error', detail: 'depth is a gauge, not a counter. Use scrape.gauge.' },
+    { reason: 'error', detail: 'depth is a gauge, not a counter. Use scrape.gauge.' },
     { reason: 'error', detail: expect.stringContaining('Use scrape.rate') },
     { reason: 'error', detail: expect.stringContaining('it is a summary') },
     { value: expect.closeTo(400, 6), count: 1 },
