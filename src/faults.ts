@@ -54,8 +54,10 @@ export function describeFault(error: unknown, { reads = false } = {}): Fault {
   if (error instanceof FlyballError || error instanceof FlyballTypeError) {
     return { code: error.code, message: redactUrl(error.message), exit: exitFor(error.code) };
   }
-  const message = redactUrl(error instanceof Error ? error.message : String(error));
-  const known = REDIS_FAULTS.find((fault) => fault.says.test(message));
+  const said = redactUrl(error instanceof Error ? error.message : String(error));
+  // The client names a setting of its own, which nobody can set.
+  const message = said.replace(/Reached the max retries per request limit.*/s, 'no connection');
+  const known = REDIS_FAULTS.find((fault) => fault.says.test(said));
   if (known) {
     const { code, means, exit } = known;
     const mend = (reads && known.mendOfReading) || known.mend;

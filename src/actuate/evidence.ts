@@ -119,14 +119,18 @@ export function lacking({ hours, fresh }: Evidence): string[] {
 /** `watched 31.2 h, 99.7 % of the readings fresh; the law would have cut 12 times and …`. */
 export function evidenceText(evidence: Evidence): string {
   const { hours, fresh, cuts, trips, admitted, denied } = evidence;
-  const share = admitted === 0 ? '' : ` (${shareText(denied / admitted)})`;
+  const refused =
+    admitted === 0
+      ? '; no whole minute with requests is known yet'
+      : `, and its rate denied ${denied} of ${admitted} requests (${shareText(denied / admitted)})`;
   const readings =
     fresh === null ? 'readings not known' : `${shareText(fresh)} of the readings fresh`;
-  return `watched ${hoursText(hours)}, ${readings}; the law would have cut ${times(cuts)}, tripped ${times(trips)}, and its rate denied ${denied} of ${admitted} requests${share}`;
+  return `watched ${hoursText(hours)}, ${readings}; the law would have cut ${times(cuts)}, tripped ${times(trips)}${refused}`;
 }
 
 /** Rounded down: 23.99 h are not yet 24 h. */
 function hoursText(hours: number): string {
+  if (hours < 1) return `${Math.floor(hours * 60 + ROUNDING)} min`;
   return `${Math.floor(hours * 10) / 10} h`;
 }
 

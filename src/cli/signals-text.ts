@@ -21,9 +21,9 @@ export function signalsText(io: CliIo, told: Told): string {
   if (told.signals.length === 0) return [...lines, 'Its policy has no signals.'].join('\n');
   const rows = told.signals.map((view) => [
     view.signal,
-    view.value === null ? '–' : withUnit(view.value, view.unit),
+    readingOf(view),
     levelOf(view),
-    view.value === null && view.ageMs === 0 ? '' : span(view.ageMs),
+    isIdle(view) || (view.value === null && view.ageMs === 0) ? '' : span(view.ageMs),
     view.count === 0 ? '' : number(view.count),
     coloured(io, view),
     view.follows,
@@ -33,6 +33,16 @@ export function signalsText(io: CliIo, told: Told): string {
 }
 
 const HEAD = ['SIGNAL', 'READING', 'LEVEL', 'AGE', 'COUNT', 'VERDICT', 'SO THE LAW', 'WHY'];
+
+/** Nobody was answered of late. The news of that is new, the number is of the last who were. */
+function isIdle({ reason }: SignalView): boolean {
+  return reason === 'no_traffic';
+}
+
+function readingOf(view: SignalView): string {
+  if (view.value === null) return '–';
+  return withUnit(view.value, view.unit) + (isIdle(view) ? ' (old)' : '');
+}
 
 function coloured({ c }: CliIo, { verdict }: SignalView): string {
   if (verdict === 'fresh') return c.green(verdict);

@@ -1,4 +1,5 @@
 /** What liveness, readiness and health mean for this daemon. Stage: daemon. */
+import { describeFault } from '../faults.js';
 import type { RedisClient } from '../redis/connect.js';
 import type { HealthChecks } from '../report/http.js';
 import type { Loop } from './loop.js';
@@ -52,7 +53,7 @@ async function answers(redis: RedisClient): Promise<string | null> {
   });
   const asked = redis.ping().then(
     () => null,
-    (error: Error) => error.message,
+    (error: unknown) => describeFault(error, { reads: true }).message,
   );
   return Promise.race([asked, late]).finally(() => clearTimeout(timer));
 }

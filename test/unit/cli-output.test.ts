@@ -131,6 +131,11 @@ describe('the io of a command', () => {
     ['OOM command not allowed', 1, /REDIS_CANNOT_WRITE/],
     ['Connection is closed.', 75, /REDIS_LOST.*went away.*may have been written or not/],
     ['Command timed out', 75, /REDIS_LOST/],
+    [
+      'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
+      75,
+      /REDIS_LOST: Redis went away while the command ran: no connection\. A change/,
+    ],
     ['x is not a function', 1, /FLYBALL_E_INTERNAL: x is not a function\. FLYBALL_DEBUG=1/],
   ])('the fault %j is told in words that say what to do', (says, exit, told) => {
     const { io, err } = capture();

@@ -51,6 +51,11 @@ test('24 hours and 99 % are enough; a share is never rounded up to that', () => 
   expect(lacking(day(59.399))).toEqual(['98.9 % of the readings were fresh, 99 % are needed']);
   expect(lacking(day(60, 1439))).toEqual(['watched 23.9 h of 24 h']);
   expect(lacking(day(undefined))).toEqual(['how many readings were fresh is not known']);
+  expect(lacking(day(60, 2))).toEqual(['watched 2 min of 24 h']);
+  const none = evidenceText(evidenceOf([], [], IN_FORCE, 0));
+  expect(none).toMatch(
+    /^watched 0 min, .* tripped 0 times; no whole minute with requests is known/,
+  );
   expect(evidenceText(day(60))).toMatch(
     /^watched 24 h, 100 % of the readings fresh; .* cut 0 times/,
   );

@@ -16,7 +16,8 @@ export function Leases({ leases }: { leases: FleetAnswer['leases'] }) {
         <summary>
           <strong>Who leads what</strong>{' '}
           <span class="soft">
-            {leases.length} limiters, {unled.length} without a daemon
+            {leases.length} {leases.length === 1 ? 'limiter' : 'limiters'}, {unled.length} without a
+            daemon
           </span>
         </summary>
         <div class="scrolled stacked">

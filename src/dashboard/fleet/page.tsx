@@ -127,7 +127,7 @@ function LostSignals() {
     <section class="sheet" aria-label="Signals without evidence">
       <h2>Signals without evidence</h2>
       {lost.length === 0 ? (
-        <p class="soft">None: every signal that a law decides by is fresh.</p>
+        <p class="soft">None: each signal that a law decides by is fresh, or waits for traffic.</p>
       ) : (
         <ul class="lost">
           {lost.slice(0, 100).map(({ limiter, signal, reason }) => (

@@ -23,6 +23,11 @@ function levelOf({ verdict, reason }: SignalView): Level {
   return LEVEL[verdict] === 'act' && reason !== null && isQuiet(reason) ? 'look' : LEVEL[verdict];
 }
 
+/** Of no traffic the news is new, and the number of the last who were answered. */
+function hasAge({ verdict, reason }: SignalView): boolean {
+  return verdict !== 'fresh' && reason !== 'no_traffic';
+}
+
 export function Signals({ limiter }: { limiter: string }) {
   const asked = useAnswer(limiter, () => api.signals(limiter), { everyMs: 5000 });
   const answer = asked.value;
@@ -47,6 +52,7 @@ export function Signals({ limiter }: { limiter: string }) {
                   </th>
                   <td class="num" data-label="Reading">
                     {view.value === null ? '–' : withUnit(view.value, view.unit)}
+                    {view.value !== null && view.reason === 'no_traffic' ? ' (old)' : ''}
                   </td>
                   <td class="num" data-label="Setpoint">
                     {view.setpoint === null
@@ -59,7 +65,7 @@ export function Signals({ limiter }: { limiter: string }) {
                       {view.verdict}
                     </span>{' '}
                     <span class="soft small">
-                      {view.verdict === 'fresh' ? '' : span(view.ageMs)}
+                      {hasAge(view) ? span(view.ageMs) : ''}
                       {view.reason === null ? (
                         ''
                       ) : (

@@ -132,7 +132,7 @@ function PlanRow({ plan, onApply }: PlanRowProps) {
         {plan.drift.length > 0 && <span class="soft small"> {plan.drift.length} drifted</span>}
       </td>
       <td data-label="mode">
-        {mode?.inForce ?? 'none'}
+        {mode?.inForce ?? 'none'}{' '}
         {mode !== null && mode.owner === 'person' && <span class="chip held">by a person</span>}
       </td>
       <td data-label="file">
