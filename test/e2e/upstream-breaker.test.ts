@@ -82,10 +82,11 @@ test('a trip of one opens both, each with an entry of its own that names the ups
   expect(followed.body.sentence).toMatch(
     /^upstream bank: refund opened its breaker; open for [\d.]+ s; closed → open\.$/,
   );
-  // It heard of that very trip while it stood, and opened for what was left of its time: both end at once.
+  // It heard of that very trip, or on a busy machine of one after it, while it stood, and opened for what was left of its time: both end at once.
   const word = followed.body.sample?.upstream;
   expect(word).toMatchObject({ name: 'bank', by: 'refund', state: 'open' });
-  expect(word!.round).toBe(tripped.body.sample!.nowMs);
+  const rounds = (await changes('refund')).filter(({ body }) => body.after?.state === 'open');
+  expect(rounds.map(({ body }) => body.sample!.nowMs)).toContain(word!.round);
   expect(word!.leftMs).toBeLessThanOrEqual(1000);
   expect(await firstOf('pay', ['breaker_trip'])).toBeUndefined();
 

@@ -59,7 +59,7 @@ test('the sum of twenty keeps to the cap, follows the need, and a killed one’s
   await setParams(admin, { name: 'fleet' }, { ...big, inFlightMax: CAP });
   for (let i = 0; i < FLEET; i++) start();
   load(() => 1);
-  await until('all are at work', async () => (await underWay()) >= FLEET - 5);
+  await until('all are at work', async () => (await underWay()) >= FLEET - 5, 60_000);
   const parts = async () =>
     Object.entries(await admin.hgetall(keys.inFlight)).filter(([process]) => process[0] !== ':');
   // Until then one that starts may have a place beyond the cap.
@@ -99,4 +99,4 @@ test('the sum of twenty keeps to the cap, follows the need, and a killed one’s
   load(() => 5);
   await until('the cut cap is used', async () => (await underWay()) >= CAP / 2 - 3);
   expect(await most()).toBeLessThanOrEqual(CAP / 2);
-}, 60_000);
+}, 240_000);
