@@ -94,7 +94,8 @@ test('charts move, with a table behind them and a link for each change', async (
   await stage.storeMinute('checkout', 30);
   await page.getByText('1 h', { exact: true }).click();
   await page
-    .getByText(/^Nothing was recorded \S+–\S+(, \S+)*: no requests came, or no daemon ran\.$/)
+    // With dates, after midnight.
+    .getByText(/^Nothing was recorded [\d:, –-]+: no requests came, or no daemon ran\.$/)
     .waitFor();
   const empty = rows.filter({ hasText: /(–){4}$/ });
   await expect.poll(() => empty.count()).toBeGreaterThan(0);
@@ -224,7 +225,7 @@ test('what happened in a time: by a word or two times, by keyboard, kept in the 
   await page.getByLabel('From').fill('2001-01-01T00:00');
   await page.keyboard.press('Enter');
   await page.getByText('Nothing was changed in that time.').waitFor();
-  expect(page.url()).toMatch(/#\/history\?since=200\d-\d\d-\d\dT\d\d:\d\dZ&until=2001-/);
+  expect(page.url()).toMatch(/#\/history\?since=200\d-\d\d-\d\dT\d\d:\d\dZ&until=200\d-/);
   // It stays where it was asked, also after a reload.
   expect(await focused(page)).toBe('INPUT');
   await page.reload();

@@ -307,7 +307,8 @@ describe('a file', () => {
     expect(found.minutes[1]).toMatchObject({ offeredPerSecond: 40 });
     expect(found.minutes[2].missed).toEqual(['p95']);
     const { stdout } = await run(policy, '--csv', path, '--all');
-    expect(stdout.match(/^2026-05-04/gm)).toHaveLength(4);
+    // By the clock on the wall here, which may be at the next day already.
+    expect(stdout.match(/^2026-05-0[45]/gm)).toHaveLength(4);
   });
 
   test.each([

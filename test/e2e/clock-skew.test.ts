@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readEntries } from '../../src/actuate/audit.js';
 import { systemClock } from '../../src/clock.js';
 import { watchClocks } from '../../src/daemon/clock-watch.js';
@@ -11,8 +11,9 @@ import { limiterKeys } from '../../src/redis/keys.js';
 import { createMetrics } from '../../src/report/metrics.js';
 import type { LimiterStatus } from '../../src/report/status.js';
 import { createTelemetrySource } from '../../src/sense/telemetry.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import type { TestRedis } from '../support/redis-server.js';
 
 const SHIFT = new URL('../support/shifted-clock.mjs', import.meta.url).href;
 const MINUTE = 60_000;
@@ -22,19 +23,13 @@ let server: TestRedis;
 let daemons: DaemonSetup;
 let dir: string;
 let shiftFile: string;
-beforeAll(async () => {
-  server = await startRedis();
-  daemons = daemonSetup(server.url);
+beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'flyball-clock-'));
   shiftFile = join(dir, 'shift-ms');
 });
-afterAll(async () => {
-  await daemons.close();
-  await server.stop();
-  rmSync(dir, { recursive: true });
-});
-beforeEach(async () => {
-  await server.client().flushall();
+afterAll(() => rmSync(dir, { recursive: true }));
+daemonBench((bench) => {
+  ({ server, setup: daemons } = bench);
   daemons.write('checkout.ts', policyText());
 });
 

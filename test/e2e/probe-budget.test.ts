@@ -2,10 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
+import type { TestRedis } from '../support/redis-server.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 const SERVICE = fileURLToPath(new URL('../support/probe-process.mjs', import.meta.url));
@@ -28,10 +29,8 @@ let redis: Redis;
 let setup: DaemonSetup;
 const services: ChildProcess[] = [];
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-  setup = daemonSetup(server.url);
+daemonBench((bench) => {
+  ({ server, redis, setup } = bench);
 });
 afterEach(async () => {
   await Promise.all(
@@ -41,10 +40,6 @@ afterEach(async () => {
       return gone;
     }),
   );
-});
-afterAll(async () => {
-  await setup.close();
-  await server.stop();
 });
 
 async function startService(): Promise<void> {

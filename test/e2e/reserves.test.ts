@@ -1,32 +1,27 @@
 /** A real daemon raises the reserve while more is asked for than the rate allows: low priorities are shed first. */
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { readParams } from '../../src/actuate/actuator.js';
 import { readEntries, verifyAudit } from '../../src/actuate/audit.js';
 import { explainEntry } from '../../src/actuate/explain.js';
 import { createLimiter, type Limiter } from '../../src/index.js';
-import { type DaemonSetup, daemonSetup, policyText, until } from '../support/daemon.js';
-import { startRedis, type TestRedis } from '../support/redis-server.js';
+import { type DaemonSetup, policyText, until } from '../support/daemon.js';
+import { daemonBench } from '../support/daemon-bench.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 const address = { name: 'checkout' };
-let server: TestRedis;
 let redis: Redis;
 let setup: DaemonSetup;
 let limiter: Limiter;
 let timer: NodeJS.Timeout;
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.client();
-  setup = daemonSetup(server.url);
+daemonBench((bench) => {
+  ({ redis, setup } = bench);
   limiter = createLimiter({ ...address, redis, rate: 40, capacity: 20, deadlineMs: 5_000 });
 });
-afterAll(async () => {
+afterEach(async () => {
   clearInterval(timer);
   await limiter.close();
-  await setup.close();
-  await server.stop();
 });
 
 test('sheddable requests are shed, the others pass; the entry says so and is decided so again', async () => {

@@ -1,5 +1,5 @@
 /** Sentinel with real processes: a master that dies or hangs, lost writes, and SDK, daemon and CLI that follow. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   createLimiter,
   type Limiter,
@@ -42,12 +42,12 @@ async function takeUntil(api: Limiter, over: () => boolean): Promise<TakeDecisio
 describe('the master is killed after writes that no replica has', () => {
   let sentinel: TestSentinel;
   let daemons: DaemonSetup;
-  beforeAll(async () => {
+  beforeEach(async () => {
     sentinel = await startSentinel();
     daemons = daemonSetup(sentinel.url);
     daemons.write('checkout.ts', policyText());
   });
-  afterAll(async () => {
+  afterEach(async () => {
     await daemons?.close();
     await sentinel?.stop();
   });
@@ -158,10 +158,10 @@ async function until2(
 
 describe('the master hangs', () => {
   let sentinel: TestSentinel;
-  beforeAll(async () => {
+  beforeEach(async () => {
     sentinel = await startSentinel();
   });
-  afterAll(() => sentinel?.stop());
+  afterEach(() => sentinel?.stop());
 
   test('I8: decisions go on in time, the new master is found, nothing is charged late', async () => {
     const before = await sentinel.master();
