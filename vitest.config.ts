@@ -37,7 +37,8 @@ export default defineConfig({
     setupFiles: ['test/support/each-file.ts'],
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
+    // What hangs, hangs for longer; on a busy machine a minute has been too short to load all of the CLI.
+    testTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
     // Of those that say they may run beside each other: each has a server and daemons of its own.
     maxConcurrency: 3,

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectPostgres, probePostgres } from '../../src/audit/postgres-driver.js';
 import { createPostgresSink } from '../../src/audit/postgres-sink.js';
 import { createSigner } from '../../src/audit/signature.js';
@@ -15,7 +15,6 @@ import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { tempFolder } from '../support/temp-folder.js';
 
-vi.setConfig({ testTimeout: 60_000 });
 const pair = keyPair();
 let postgres: RunningPostgres;
 let server: TestRedis;

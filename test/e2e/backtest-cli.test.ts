@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { checkColumn } from '../../src/cli/backtest-columns.js';
 import { readCsv } from '../../src/cli/backtest-csv.js';
 import { readPrometheus } from '../../src/cli/backtest-prometheus.js';
@@ -17,7 +17,6 @@ import { freePort, startRedis, type TestRedis } from '../support/redis-server.js
 
 const address = { name: 'checkout' };
 const keys = limiterKeys(address);
-vi.setConfig({ testTimeout: 60_000 });
 
 let server: TestRedis;
 let redis: Redis;

@@ -31,8 +31,8 @@ async function watched(hours: number, freshShare: number, change: Partial<Histor
   const agoMs = Number.parseInt(id, 10) - 48 * 3_600_000;
   await redis.xadd(keys.sources, `${agoMs}-0`, ...fields);
   const last = Math.floor(Date.now() / 60_000) - 1;
-  for (let i = 0; i < hours * 60; i++) {
-    await writeHistoryRow(redis, keys, {
+  const minutes = Array.from({ length: hours * 60 }, (_, i) =>
+    writeHistoryRow(redis, keys, {
       ...{ minute: last - i, watchedS: 60, notClosedS: 0, overloadS: 0, driftS: 0 },
       ...{ state: 'closed', rate: 100, capacity: 200, inFlightMax: 24, offered: 3000 },
       ...{ admitted: 3000, denied: {}, ok: 3000, failed: 0, cancelled: 0 },
@@ -40,8 +40,9 @@ async function watched(hours: number, freshShare: number, change: Partial<Histor
       ...{ dbWaitMs: null, dbWaitP95Ms: null, poolWaiting: null, processes: 1, reporting: 1 },
       ...{ points: [], freshS: 60 * freshShare },
       ...change,
-    });
-  }
+    }),
+  );
+  await Promise.all(minutes);
 }
 
 async function note(after: Partial<EntryValues>, more: { reason?: string; law?: boolean } = {}) {

@@ -10,8 +10,6 @@ import { createLimiter } from '../../src/index.js';
 import { cli } from '../support/cli-run.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 let server: TestRedis;
 let page: Server;
 let pageUrl: string;

@@ -92,7 +92,7 @@ test('a fleet that outgrows its cap changes to places by itself, and a killed ho
     const held = await bench.admin.zrangebyscore(keys.slots, Number(time) * 1e6, '+inf');
     return new Set(held.map((id) => id.split(':')[0])).size <= 2;
   });
-}, 60_000);
+});
 
 test('the policy says exact, and takes it back: all follow, and never more than the cap is under way', async () => {
   await setParams(bench.admin, { name }, { ...NUMBERS, inFlightMax: 4 });
@@ -108,7 +108,7 @@ test('the policy says exact, and takes it back: all follow, and never more than 
   );
   expect(back).toBeLessThanOrEqual(4);
   expect(await mostUnderWay('and get on', allWork(fleet))).toBeLessThanOrEqual(4);
-}, 60_000);
+});
 
 test('the policy leads over the code: exact in the code, not in the policy', async () => {
   await setParams(

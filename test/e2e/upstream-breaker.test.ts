@@ -82,7 +82,7 @@ test('a trip of one opens both, each with an entry of its own that names the ups
   expect(followed.body.sentence).toMatch(
     /^upstream bank: refund opened its breaker; open for [\d.]+ s; closed → open\.$/,
   );
-  // It heard of that very trip, or on a busy machine of one after it, while it stood, and opened for what was left of its time: both end at once.
+  // It heard of that trip, or of one after it, while it stood: both end at once.
   const word = followed.body.sample?.upstream;
   expect(word).toMatchObject({ name: 'bank', by: 'refund', state: 'open' });
   const rounds = (await changes('refund')).filter(({ body }) => body.after?.state === 'open');

@@ -91,7 +91,7 @@ describe('on a real Prometheus', () => {
     }
     const targets = pages.map((page) => `127.0.0.1:${(page.address() as AddressInfo).port}`);
     prometheus = await startPrometheus({ targets });
-  }, 60_000);
+  });
   afterAll(async () => {
     await prometheus?.stop();
     for (const page of pages) page.close();

@@ -15,7 +15,7 @@ const open: mysql.Connection[] = [];
 
 beforeAll(async () => {
   server = await startMariadb(['--max-connections=20']);
-}, 60_000);
+});
 afterAll(async () => {
   for (const each of open) each.destroy();
   await server.stop();

@@ -14,7 +14,7 @@ beforeAll(async () => {
     startMariadb(['--server-id=1', '--log-bin=log']),
     startMariadb(['--server-id=2']),
   ]);
-}, 60_000);
+});
 afterAll(async () => {
   for (const end of ending.reverse()) await end();
   await Promise.all([primary.stop(), replica.stop()]);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await admin.query('CREATE TABLE shop.stock (id int PRIMARY KEY, n int)');
   await admin.query('INSERT INTO shop.stock VALUES (1, 9), (2, 9)');
   await Promise.all(ending.splice(0).map((end) => end()));
-}, 60_000);
+});
 afterEach(async () => {
   server.resume();
   for (const end of ending.splice(0).reverse()) await end();
