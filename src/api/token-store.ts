@@ -1,11 +1,18 @@
 /** Which tokens count now: those of a file, read again when it changes, and the local one that `run` writes by itself. Stage: api, cli. */
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { FlyballError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { openDataDir } from '../redis/data-dir.js';
-import { fileMark, hashToken, newToken, readTokens, type TokenRecord } from './tokens.js';
+import {
+  fileMark,
+  hashToken,
+  newToken,
+  readPlain,
+  readTokens,
+  type TokenRecord,
+} from './tokens.js';
 
 export interface TokenStore {
   /** Those that count at this moment. */
@@ -98,7 +105,7 @@ function localToken(file: string, log: Logger): TokenRecord | null {
 
 function readLocal(file: string): string | null {
   try {
-    return readFileSync(file, 'utf8').trim() || null;
+    return readPlain(file).trim() || null;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;

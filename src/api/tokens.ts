@@ -18,6 +18,8 @@ export const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 const PREFIX = 'flyball_';
 /** More than any token of ours: what is longer is not even hashed. */
 const MOST_CHARACTERS = 256;
+/** Of a file: ten thousand tokens, about. */
+const MOST_BYTES = 1_048_576;
 
 /** A new one, to be shown once. */
 export function newToken(): string {
@@ -75,7 +77,7 @@ export function isRole(text: string): text is Role {
 export function readTokens(file: string): TokenRecord[] | null {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readPlain(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new FlyballError(
@@ -85,6 +87,15 @@ export function readTokens(file: string): TokenRecord[] | null {
     );
   }
   return parseTokens(text, file);
+}
+
+/** Of a device or a pipe there is no end, and who waits for one serves nobody meanwhile. */
+export function readPlain(file: string): string {
+  const found = statSync(file);
+  if (found.isDirectory()) throw new Error('it is a folder');
+  if (!found.isFile()) throw new Error('it is no plain file');
+  if (found.size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`);
+  return readFileSync(file, 'utf8');
 }
 
 /** Changes when the file does. */

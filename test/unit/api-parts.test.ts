@@ -1,5 +1,15 @@
 /** Tokens, hosts, points and roles of the API, each by itself. */
-import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -9,11 +19,19 @@ import { hostRule, isOwnOrigin } from '../../src/api/hosts.js';
 import { createRing } from '../../src/api/ring.js';
 import { mayDo } from '../../src/api/roles.js';
 import { createTokenStore, tokenPlaces } from '../../src/api/token-store.js';
-import { findToken, hashToken, newToken, parseTokens, tokenLine } from '../../src/api/tokens.js';
+import {
+  findToken,
+  hashToken,
+  newToken,
+  parseTokens,
+  readTokens,
+  tokenLine,
+} from '../../src/api/tokens.js';
 import type { SeriesPoint } from '../../src/api/types.js';
 import { manualClock } from '../../src/clock.js';
 import { createLog } from '../../src/log.js';
 import { cli } from '../support/cli-run.js';
+import { keptLog } from '../support/kept-log.js';
 
 let dir: string;
 beforeEach(() => {
@@ -94,6 +112,34 @@ describe('tokens', () => {
     expect(findToken(store.records(), a)).toBeNull();
     expect(findToken(store.records(), b)?.name).toBe('ada');
   });
+
+  test.each([
+    ['a pipe', (file: string) => execFileSync('mkfifo', [file]), 'no plain file'],
+    ['a device', (file: string) => symlinkSync('/dev/zero', file), 'no plain file'],
+    ['a folder', (file: string) => mkdirSync(file), 'a folder'],
+    [
+      'too large',
+      (file: string) => writeFileSync(file, '#'.repeat(2e6)),
+      'more than 1048576 bytes',
+    ],
+  ])(
+    '%s in place of the file is not waited for: what was known goes on to count',
+    (_, put, why) => {
+      const file = join(dir, 'given');
+      const token = newToken();
+      const record = { name: 'ada', role: 'admin', sha256: hashToken(token) } as const;
+      writeFileSync(file, tokenLine(record));
+      const clock = manualClock();
+      const kept = keptLog();
+      const store = createTokenStore({ places: tokenPlaces(file, dir), clock, log: kept.log });
+      rmSync(file);
+      put(file);
+      clock.advance(1001);
+      expect(findToken(store.records(), token)?.name).toBe('ada');
+      expect(kept.text).toContain(why);
+      expect(() => readTokens(file)).toThrow(why);
+    },
+  );
 
   test('a file that is given counts alone, and must be there', () => {
     const file = join(dir, 'given');
