@@ -28,6 +28,8 @@ const MEANINGS: Record<string, string> = {
   minuteAnswers: 'answers in the running minute',
   minuteFailed: 'failures in the running minute',
   leisureMs: 'mean response time when nothing waits, as learnt, ms',
+  strides: 'share of a great stride that it went back or up by: 1 where nothing waits',
+  grave: '1: so far above the setpoint that it drains',
   refZ: 'z at the first of the cuts under way: what they are measured against',
   error: '−z, kept within what one sample may say',
   last: 'error at the sample before',

@@ -2,9 +2,10 @@
 import type { Policy } from '../policy/schema.js';
 import { DEFAULT_LOOP, holdOffMs } from '../tune/loop-fit.js';
 import { boundsOf, clamp } from './bounds.js';
-import { afterCut, judge, ownAim, relieve } from './futile.js';
+import { afterCut, judge, relieve } from './futile.js';
 import { type Law, numberIn, startingPoint } from './law.js';
 import { overloadOf } from './overload.js';
+import { AIM, curve, leisureAt, rateAim, stridesOf } from './rate-aim.js';
 import { num, type Reason, seenOf, trafficText } from './reasons.js';
 
 /**
@@ -14,27 +15,18 @@ import { num, type Reason, seenOf, trafficText } from './reasons.js';
  *   drained         at once to 0.92 of the last good rate: late answers of old requests prove nothing
  *   afterwards      rate ← good · curve(t): slow near it, faster beyond it (after CUBIC). t runs only while the
  *                   rate binds; one step is at most `stride`, so that a sample can still tell
+ *   back            below what was carried (verified), while nothing waits: in great strides; where that ends in a
+ *                   queue, so much is not carried any more
  *   always          rate ≤ beyond · verified
  *   did not bind    mild overload brings it down to the load, no further: it was not what is too much
- *   futile          response time does not answer to the rate: no further cut, the aim lies just above what it is
+ *   futile          response time does not answer to the rate: no further cut, the aim lies just above what it is, and
+ *                   what it is now is response time at leisure
  *   unstated        a policy whose rate is its upper bound: until a first cut the rate stands at beyond · verified,
  *                   or at what fewInFlight give, and climbs by searchStride while response time does not answer
  *
- * A rate must foresee where a cap corrects itself; so it aims lower, and is the second choice.
+ * A rate must foresee where a cap corrects itself; so it aims lower (rate-aim.ts), and is the second choice.
  */
 export const TUNING = {
-  aim: 0.7,
-  aimMost: 0.95,
-  calm: 0.1,
-  /** Multiples of the setpoint: above `grave` it drains, below `mild` a rate that did not bind only comes down to the load. */
-  grave: 1,
-  mild: 1.5,
-  /** curve(0), and the seconds to its plateau. */
-  returnTo: 0.92,
-  plateau: 20,
-  beyondPlateau: 0.12,
-  /** How much faster t runs for each unit (log) of room under the aim. */
-  haste: 1,
   /** The share of X while draining, less for overload and for age. */
   drain: 0.75,
   drainOver: 0.3,
@@ -56,15 +48,12 @@ export const TUNING = {
   fade: 0.001,
   /** So many in flight any service carries. */
   fewInFlight: 8,
-  searchStride: 0.5,
-  searchSlower: 0.4,
+  greatStride: 0.5,
+  /** Where a return in great strides ended in a queue: this share of it was carried at most. */
+  refuted: 0.85,
+  /** Share of failures from which on what is under way is no queue. */
+  failing: 0.5,
 };
-
-/** `returnTo` … 1 up to the plateau, then steeper and steeper. */
-function curve(t: number): number {
-  const u = (t - TUNING.plateau) / TUNING.plateau;
-  return u < 0 ? 1 + (1 - TUNING.returnTo) * u ** 3 : 1 + TUNING.beyondPlateau * u ** 3;
-}
 
 /** A rate at the upper bound says only what must never be passed, not what the service was seen to carry. */
 function unstated({ limiter, bounds }: Policy): boolean {
@@ -77,10 +66,9 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
   const overload = overloadOf(policy, sample);
   const { traffic } = sample;
   const dtMs = Math.max(0, sample.dtMs);
-  const relief = relieve(before, overload, TUNING.aim, dtMs);
+  const relief = relieve(before, overload, AIM.aim, dtMs);
   const { reliefMs } = relief;
   let { episode } = relief;
-  const over = overload.z - Math.log(ownAim(episode, TUNING.aim, TUNING.aimMost));
   const seen = traffic.answers > 0 ? traffic.okRate : traffic.admittedRate;
   const last = numberIn(before, 'measured', seen);
   const weight = traffic.fresh ? clamp((TUNING.smooth * traffic.intervalMs) / 1000, 0, 1) : 0;
@@ -92,8 +80,13 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
   let draining = numberIn(before, 'draining', 0);
   let sinceCutMs = Math.min(3_600_000, numberIn(before, 'sinceCutMs', 3_600_000) + dtMs);
   let usualMs = numberIn(before, 'usualMs', traffic.meanMs ?? 0);
+  // 1 while it returns in great strides, until the next cut.
+  let hurried = numberIn(before, 'hurried', 0);
+  let strides = 0;
   // 1 until the first cut, if the policy's own rate is no more than its upper bound.
   let searching = numberIn(before, 'searching', unstated(policy) ? 1 : 0);
+  const leisure = leisureAt(measured / Math.max(1, verified, measured), before, sample);
+  const { slope, over, grave, room, below } = rateAim(overload, episode, leisure, traffic.ageMs);
   let rate = start.rate;
   let reason: Reason = 'steady';
 
@@ -106,7 +99,9 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
   const underWay = traffic.inFlightNow ?? traffic.inFlight ?? 0;
   const needed = (TUNING.spread * Math.max(measured, 1) * usualMs) / 1000 + 5;
   const excess = underWay - needed;
-  const queueing = usualMs > 0 && excess > TUNING.queueSeconds * measured;
+  // Failures are not congestion, and may take any time: the breaker's business.
+  const failing = (traffic.errorRatio ?? 0) > TUNING.failing;
+  const queueing = usualMs > 0 && !failing && excess > TUNING.queueSeconds * measured;
   if (traffic.meanMs !== null && over < 0 && !queueing) usualMs += 0.1 * (traffic.meanMs - usualMs);
   if ((!overload.fresh && !(queueing || draining)) || !traffic.fresh) reason = 'no_evidence';
   else if (queueing) {
@@ -131,12 +126,14 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
     reason = 'law_raise';
   } else if (over > 0) {
     if (drained) {
+      const was = episode.futile;
       episode = judge(episode, start.rate, overload.z, measured);
+      // Response time does not answer to the rate: it is what the service takes by itself.
+      if (episode.futile > was) leisure.leisureMs = leisure.meanMs;
     }
-    const grave = overload.z > Math.log(TUNING.grave);
     // A rate that did not bind is not what is too much: stay where the load is, and see.
     const load = measured * (1 + 2 / Math.sqrt(Math.max(1, traffic.answers)));
-    const mild = !binds && !draining && overload.z < Math.log(TUNING.mild);
+    const mild = !binds && !draining && overload.z < Math.log(AIM.mild);
     if (drained && mild) {
       rate = Math.min(rate, load);
       if (rate < start.rate) {
@@ -175,19 +172,22 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
       rate = shown;
       good = shown;
       reason = 'unverified';
-    } else if (over < -TUNING.calm && drained && (binds || draining)) {
-      const seconds = Math.min(traffic.intervalMs, 5000) / 1000;
-      const haste = 1 + TUNING.haste * clamp(-over - TUNING.calm, 0, 1);
-      if (!draining) t += seconds * haste;
+    } else if (room && drained && (binds || draining)) {
+      if (!draining) t += (Math.min(traffic.intervalMs, 5000) / 1000) * (1 + AIM.haste * below);
       draining = 0;
-      // Back at once to just under what was good; beyond it never further than one sample can tell.
-      const room = clamp((needed - underWay) / needed, 0, 1);
-      // While nothing is known of the knee: in great strides for as long as response time does not answer.
-      const slower = usualMs > 0 ? (traffic.meanMs ?? usualMs) / usualMs - 1 : 0;
-      const unknown = searching * clamp(1 - slower / TUNING.searchSlower, 0, 1);
-      const stride = TUNING.stride * (1 + TUNING.roomStride * room) + TUNING.searchStride * unknown;
-      if (searching === 1) good = Math.max(good, (1 + stride) * start.rate);
-      const ceiling = Math.max(curve(0) * good, (1 + stride) * start.rate);
+      // Back at once to just under what was good; beyond it no further than one sample can tell.
+      const spare = clamp((needed - underWay) / needed, 0, 1);
+      // While nothing waits in great strides, if nothing is known of the knee, or back to what it has carried.
+      const isBack = searching === 0 && start.rate < curve(0) * verified;
+      if (searching === 1 || isBack) strides = stridesOf(isBack ? leisure : null, usualMs, traffic);
+      const stride = TUNING.stride * (1 + TUNING.roomStride * spare) + TUNING.greatStride * strides;
+      const next = (1 + stride) * start.rate;
+      if (searching === 1) good = Math.max(good, next);
+      else if (strides > 0) {
+        good = Math.max(good, Math.min(verified, next / curve(0)));
+        hurried = 1;
+      }
+      const ceiling = Math.max(curve(0) * good, next);
       rate = Math.max(
         rate,
         Math.min(good * curve(t), ceiling, TUNING.beyond * Math.max(verified, measured)),
@@ -195,19 +195,24 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
       if (rate > start.rate) reason = 'law_raise';
     }
   }
-  if (sinceCutMs === 0) searching = 0;
+  if (sinceCutMs === 0) {
+    searching = 0;
+    if (hurried === 1 && queueing) verified = Math.min(verified, TUNING.refuted * start.rate);
+    hurried = 0;
+  }
   // What the queue says comes before what late answers say: then it is the reason, and is told.
-  const drainedText =
-    reason === 'law_raise' && over > 0 ? `; ${num(underWay)} under way: drained` : '';
-  const queueText = queueing
-    ? `; ${num(underWay)} under way, of which this throughput needs ${num(needed)}`
-    : drainedText;
+  let queueText =
+    strides > 0 && hurried === 1 ? `; back to the ${num(verified)}/s carried before` : '';
+  if (reason === 'law_raise' && over > 0) queueText = `; ${num(underWay)} under way: drained`;
+  if (queueing)
+    queueText = `; ${num(underWay)} under way, of which this throughput needs ${num(needed)}`;
   const beside = `${trafficText(sample)}${queueText}; rate only`;
   rate = clamp(rate, bounds.min, bounds.max);
   return {
     memory: {
       measured,
       usualMs,
+      ...leisure,
       onset,
       verified,
       good,
@@ -216,6 +221,7 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
       sinceCutMs,
       reliefMs,
       searching,
+      hurried,
       ...episode,
     },
     rate: reason === 'no_evidence' || reason === 'steady' ? start.rate : rate,
@@ -227,6 +233,10 @@ export const adaptiveRateLaw: Law = (policy, before, sample, loop = DEFAULT_LOOP
       over,
       excess,
       usualMs,
+      ...leisure,
+      slope,
+      strides,
+      grave: +grave,
       measured,
       verified,
       good,

@@ -6,7 +6,7 @@ type Memory = DecideState['memory'];
 
 /** Of a law's memory: what it was about to do with the limits, and since when its rules have held under them. */
 const PENDING: ReadonlySet<string> = new Set([
-  ...['cap', 'ofCap', 'rate', 'ofRate', 'good', 't', 'draining'],
+  ...['cap', 'ofCap', 'rate', 'ofRate', 'good', 't', 'draining', 'hurried'],
   ...['slowMs', 'waitsMs', 'healthyMs', 'minuteMs', 'minuteAnswers', 'minuteFailed'],
 ]);
 

@@ -66,7 +66,8 @@ function decide(policy: Policy, memory: Memory, sample: Sample): Draft {
     return stoppedDraft(policy, breaker, sample, verdict);
   }
   if (event === 'probes_passed') {
-    memory.law = {};
+    // The rate alone finds its way back by what it has carried; a cap finds out anew.
+    memory.law = memory.law.rateOnly === 1 ? withoutPending(memory.law) : {};
     return passedDraft(policy, breaker, sample, verdict.why);
   }
 

@@ -241,7 +241,7 @@ export interface DecideState {
 }
 
 export const LAW_VERSIONS: Record<string, number> = {
-  adaptive: 5,
+  adaptive: 6,
   step: 3,
   fixed: 2,
   aimd: 3,

@@ -134,7 +134,8 @@ function reachOf(policy: Policy, { traffic, inForce }: Sample, { terms }: Decisi
   }
   if (cap === 0) {
     const least = Math.min(0.855 * rate, 0.4 * term('measured'));
-    return { rate: [Math.max(20, least), 1.161 * rate], cap: [0, 0] };
+    const most = (1.161 + 0.5 * term('strides')) * rate;
+    return { rate: [Math.max(20, least), most], cap: [0, 0] };
   }
   const { observed, over, verified, loopRaise, capBinds } = terms as Record<string, number>;
   const underWay = Math.max(observed!, traffic.inFlightNow ?? 0);

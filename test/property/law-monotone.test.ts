@@ -57,9 +57,8 @@ function excepted({ before, as, worse }: Pair): boolean {
   if (as.terms.drained === 1 && worse.terms.drained === 0) return true;
   // The worse one proves that cuts do not help.
   if (as.terms.futile === 0 && worse.terms.futile === 1) return true;
-  // The rate-only form cuts from the last good rate below the setpoint, from the throughput of now above it.
-  const { measured, z } = as.terms;
-  if (measured !== undefined && z! <= 0 && worse.terms.z! > 0) return as.rate < before.rate;
+  // The rate-only form cuts from the last good rate, and from the throughput of now where it must drain.
+  if (as.terms.grave === 0 && worse.terms.grave === 1) return as.rate < before.rate;
   // What the sample itself teaches of the loop.
   return as.terms.loopTrust !== worse.terms.loopTrust;
 }
