@@ -43,16 +43,17 @@ export function mountApi(app: Hono, { deps, hosts, metrics }: ApiOptions): void 
     const path = BASE + route.path.replace(/\{(\w+)\}/g, ':$1');
     methods.set(path, [...(methods.get(path) ?? []), route.method.toUpperCase()]);
     app.on(route.method.toUpperCase(), path, async (c) => {
+      const reads = route.method === 'get' || route.changesNothing === true;
       c.set('route' as never, `${route.method} ${route.path}` as never);
       try {
         const call = await gate.pass(c, route);
         if (route.shared === true) return jsonResponse(await sharedText(route, call));
         const result = await route.handle(call);
         // Who changed something sees it in what they ask next.
-        if (route.method !== 'get') deps.shared.forget();
+        if (!reads) deps.shared.forget();
         return result instanceof Response ? result : jsonAnswer(result);
       } catch (error) {
-        return failed(error, route.method === 'get');
+        return failed(error, reads);
       }
     });
   }

@@ -66,6 +66,8 @@ export interface RouteSpec<Query extends z.ZodType, Body extends z.ZodType, Answ
   signsIn?: boolean;
   /** It reads all limiters, or a long log: the answer, the same for whoever asks, is read once a tick. */
   shared?: boolean;
+  /** Though it has a body nothing is another than before: answers that are shared stand. */
+  changesNothing?: boolean;
   query?: Query;
   body?: Body;
   answer: z.ZodType<Answer>;

@@ -9,6 +9,7 @@ import { fleetRoutes } from './routes/fleet.js';
 import { limiterRoutes } from './routes/limiters.js';
 import { policyRoutes } from './routes/policies.js';
 import { sessionRoutes } from './routes/session.js';
+import { shownRoute } from './routes/shown.js';
 import { verbRoutes } from './routes/verbs.js';
 import { streamRoute } from './stream.js';
 
@@ -22,6 +23,7 @@ const own: readonly Route[] = [
   ...verbRoutes,
   applyRoute,
   ...fleetRoutes,
+  shownRoute,
 ];
 
 export const routes: readonly Route[] = [...own, openApiRoute([...own, streamRoute])];

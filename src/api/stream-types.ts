@@ -34,8 +34,24 @@ export type LimiterPoint = SeriesPoint & { limiter: string };
 export interface TickEvent {
   /** Redis ms when it last answered. */
   atMs: number;
-  /** All limiters are looked at once in so many ms: 1,000 of them take some seconds. */
+  /** Redis is looked at so often: after two looks without a word what you show is the past. */
+  lookMs: number;
+  /** Of all limiters each is looked at once in so many ms, sooner when it has changed; at each look those of `POST /stream/shown`. */
   everyMs: number;
   /** Null: Redis answers; else what it said, and rows are as old as `atMs`. */
   redisAway: string | null;
+}
+
+/** `POST /stream/shown`: rows that a follower of all has in sight; they are looked at each time. */
+export interface ShownRequest {
+  /** At most 100. */
+  limiters: string[];
+}
+
+export interface ShownAnswer {
+  schema: 1;
+  /** How many of them are known here. */
+  limiters: number;
+  /** For so long; then they have their turn as the others, unless you have said it again. */
+  forMs: number;
 }

@@ -12,6 +12,7 @@ import { statusView } from '../view/status.js';
 import { type Channel, createChannel, type Watcher } from './channel.js';
 import { createRing, type Ring } from './ring.js';
 import { createRota } from './rota.js';
+import { createShown } from './shown.js';
 import type { AuditRecord, LimiterPoint, TickEvent } from './types.js';
 import { freshlyWatched, readsAlike, type Watched } from './watched.js';
 
@@ -26,6 +27,8 @@ export interface Watch {
     lastId: string | undefined,
     client: Watcher,
   ): (() => void) | null;
+  /** Who follows all has these in sight: they are looked at each time, for a while. @returns how many are known */
+  show(limiters: readonly string[]): number;
   close(): void;
 }
 
@@ -51,7 +54,7 @@ const LIST_EVERY = 5;
 
 export function createWatch(options: WatchOptions): Watch {
   const { session, clock, log, everyMs = 1000, mostClients = MOST_CLIENTS } = options;
-  const { onClients, onNews, own = createOwnStatuses() } = options;
+  const { onClients, onNews, own = createOwnStatuses(clock) } = options;
   const ring = createRing();
   const fresh = (address: LimiterAddress) => freshlyWatched(session.redis, address, own.of);
   const watched = new Map<string, Watched>();
@@ -64,11 +67,12 @@ export function createWatch(options: WatchOptions): Watch {
   const idleSinceMs = new Map<string, number>();
   /** Of what each channel shows, by name: of when it is. While nobody hears it nothing of it is read. */
   const seenAtMs = new Map<string, number>();
-  let last: TickEvent = { atMs: 0, everyMs, redisAway: null };
+  let last: TickEvent = { atMs: 0, lookMs: everyMs, everyMs, redisAway: null };
 
   const clients = () => [...channels.values()].reduce((sum, one) => sum + one.clients, 0);
   const hears = (name: string) => (channels.get(name)?.clients ?? 0) > 0;
-  const rota = createRota(watched, hears);
+  const shown = createShown(clock);
+  const rota = createRota({ watched, hears, shown, own });
 
   function channelOf(name: string): Channel {
     let channel = channels.get(name);
@@ -108,6 +112,7 @@ export function createWatch(options: WatchOptions): Watch {
     const heard = [...channels].filter(([name]) => hears(name));
     await Promise.all(
       rota.take().map(async (one) => {
+        own.read(one.address.name);
         try {
           const { facts, entries: found } = await one.reader.read();
           const view = statusView(facts);
@@ -135,6 +140,7 @@ export function createWatch(options: WatchOptions): Watch {
     if (changed.length + gone.length + entries.length > 0) onNews?.();
     last = {
       atMs: atMs === 0 ? clock.nowMs() : atMs,
+      lookMs: everyMs,
       everyMs: everyMs * rota.looks,
       redisAway: null,
     };
@@ -174,6 +180,8 @@ export function createWatch(options: WatchOptions): Watch {
   async function turn(): Promise<void> {
     leaveIdle();
     if (channels.size === 0) return rest();
+    // From before the first look on: what changes after it is heard.
+    if (looks === 0) own.want(new Set(), hears(''));
     let looked = [...channels.values()];
     try {
       looked = await look();
@@ -183,7 +191,7 @@ export function createWatch(options: WatchOptions): Watch {
       log.debug({ event: 'watch_failed', err: error });
     }
     for (const channel of looked) channel.ready();
-    own.want(rota.next());
+    own.want(rota.next(), hears(''));
     if (!closed) timer = setTimeout(() => void turn(), everyMs);
   }
 
@@ -204,7 +212,7 @@ export function createWatch(options: WatchOptions): Watch {
   /** Forgets all: what is not looked at any more is not known. */
   function rest(): void {
     timer = null;
-    own.want(new Set());
+    own.want(new Set(), false);
     for (const [name, { address }] of watched) watched.set(name, fresh(address));
     looks = 0;
   }
@@ -226,6 +234,11 @@ export function createWatch(options: WatchOptions): Watch {
         leave();
         onClients?.(clients());
       };
+    },
+    show(limiters) {
+      const known = limiters.filter((name) => watched.has(name));
+      shown.see(known);
+      return known.length;
     },
     close() {
       closed = true;

@@ -89,7 +89,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     facts: () => ({ redisAway: failures.redisAway(), faults: policies.faults }),
   });
   const spend = createSpendChange(redis, prefix, config.fleetBudget, log);
-  const own = createOwnStatuses();
+  const own = createOwnStatuses(clock);
   const servers = createServerWatch({ redis, everyMs: tickMs });
   const members = createMembership({
     ...{ redis, prefix, owner, leaseMs, clock, log },

@@ -324,6 +324,16 @@ test('sessions begin and end', async () => {
   expect((await ask('delete', '/session')).json).toMatchObject({ name: null });
 });
 
+test('rows in sight are told to the stream; names that are none, and too many, are refused', async () => {
+  const say = (limiters: unknown) => ask('post', '/stream/shown', {}, { limiters });
+  const { json } = await say(['checkout', 'nobody']);
+  expect(json).toMatchObject({ schema: 1, forMs: 10_000 });
+  const many = Array.from({ length: 101 }, (_, i) => `l${i}`);
+  for (const wrong of [many, ['<b>'], ['a'.repeat(65)], [7], 'checkout']) {
+    expect((await say(wrong)).status).toBe(400);
+  }
+});
+
 test('the stream tells events as the document says', async () => {
   const stop = new AbortController();
   const reply = await fetch(`${base}/stream`, { signal: stop.signal });

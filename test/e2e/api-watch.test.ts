@@ -6,6 +6,7 @@ import { createWatch, type Watch } from '../../src/api/watch.js';
 import { type ManualClock, manualClock } from '../../src/clock.js';
 import { createLog } from '../../src/log.js';
 import { fleetKeys, limiterKeys } from '../../src/redis/keys.js';
+import { createOwnStatuses, type OwnStatuses } from '../../src/view/own-statuses.js';
 import { seedLimiter } from '../support/cli-run.js';
 import { until } from '../support/daemon.js';
 import { redisBench } from '../support/redis-bench.js';
@@ -18,7 +19,7 @@ let clock: ManualClock;
 let watch: Watch;
 let asked: Asked[];
 let news: number;
-/** Looks that were begun: each asks the clock once for who has gone. */
+/** Looks that are over: each says once what it wants to hear of next. */
 let turns: number;
 
 /** A command that the watch sends, and the first key it names. */
@@ -33,16 +34,17 @@ redisBench(async (bench) => {
   asked = [];
   news = 0;
   turns = 0;
-  const counting = {
-    ...clock,
-    monotonicMs() {
+  const own = createOwnStatuses(clock);
+  const counting: OwnStatuses = {
+    ...own,
+    want(...next) {
       turns += 1;
-      return clock.monotonicMs();
+      own.want(...next);
     },
   };
   watch = createWatch({
     session: { redis: counted(redis, asked), url: 'redis://test', prefix: undefined },
-    ...{ clock: counting, log: createLog({ level: 'silent' }), everyMs: EVERY_MS },
+    ...{ clock, own: counting, log: createLog({ level: 'silent' }), everyMs: EVERY_MS },
     onNews: () => {
       news += 1;
     },
@@ -139,6 +141,26 @@ test('one that cannot be read costs no more than itself, and the others are told
       (seen) => seen.event === 'limiters' && names(seen.data.limiters).includes('broken'),
     ),
   );
+});
+
+test('of many those that somebody shows are read at each look', async () => {
+  const many = Array.from({ length: 1000 }, (_, i) => `unmanaged-${i}`);
+  await redis.hset(fleetKeys().limiters, Object.fromEntries(many.map((name) => [name, ''])));
+  const one = follow(null);
+  const { data } = await event(one, 'snapshot');
+  expect(data).toMatchObject({ lookMs: EVERY_MS, everyMs: 4 * EVERY_MS });
+  const inSight = ['unmanaged-7', 'unmanaged-8', 'unmanaged-9'];
+  expect(watch.show([...inSight, 'nobody'])).toBe(3);
+  const from = one.events.length;
+  const ticks = await until('five looks', () => {
+    const seen = one.events.slice(from).filter((each) => each.event === 'tick');
+    return seen.length >= 6 ? seen.slice(1) : null;
+  });
+  for (const { read } of ticks) {
+    expect(read).toEqual(expect.arrayContaining(inSight));
+    expect(new Set(read).size).toBe(read.length);
+    expect(read.length).toBeLessThanOrEqual(253);
+  }
 });
 
 test('all who follow are told the same bytes, made once', async () => {

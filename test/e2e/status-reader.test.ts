@@ -95,10 +95,10 @@ test('of limiters that nobody asked for nothing is kept', () => {
   const status = { owner: 'a' } as LimiterStatus;
   own.tell('checkout', status);
   expect(own.of('checkout')).toBeNull();
-  own.want(new Set(['checkout']));
+  own.want(new Set(['checkout']), false);
   own.tell('checkout', status);
   own.tell('search', status);
   expect([own.of('checkout'), own.of('search')]).toEqual([status, null]);
-  own.want(new Set(['search']));
+  own.want(new Set(['search']), false);
   expect(own.of('checkout')).toBeNull();
 });

@@ -230,7 +230,8 @@ test('points: the newest of each, within a bound of all; none ahead of the clock
 });
 
 test('a channel keeps so much for who comes back, and begins anew for who was away longer', () => {
-  const channel = createChannel(() => ({ atMs: 0, everyMs: 1, redisAway: null, limiters: [] }));
+  const quiet = { atMs: 0, lookMs: 1, everyMs: 1, redisAway: null };
+  const channel = createChannel(() => ({ ...quiet, limiters: [] }));
   channel.ready();
   const join = (lastId: string | undefined) => {
     const texts: string[] = [];
@@ -238,7 +239,7 @@ test('a channel keeps so much for who comes back, and begins anew for who was aw
     const leave = channel.join(lastId, { send, end: () => {} });
     return { texts, leave };
   };
-  const tick = () => channel.tell('tick', { atMs: 0, everyMs: 1, redisAway: null });
+  const tick = () => channel.tell('tick', quiet);
   const first = join(undefined);
   tick();
   const id = /^id: (\S+)/.exec(first.texts.at(-1)!)![1]!;

@@ -60,9 +60,9 @@ describe('addresses', () => {
 });
 
 describe('C97: how old it is', () => {
-  const tick = { atMs: 1000, everyMs: 1000, redisAway: null };
+  const tick = { atMs: 1000, lookMs: 1000, everyMs: 16_000, redisAway: null };
 
-  test('stale after two ticks without a word, and well again with the next', () => {
+  test('stale after two looks without a word, however long all have their turn in, and well again with the next', () => {
     const heard = hear(null, tick, 50_000);
     expect(isStale(null, 99_999)).toBe(false);
     expect(ageMs(heard, 51_000)).toBe(1000);

@@ -5,6 +5,7 @@ import type {
   AlertsAnswer,
   FleetAnswer,
   LimitersEvent,
+  ShownAnswer,
   SnapshotEvent,
   TickEvent,
 } from '../types.js';
@@ -87,9 +88,16 @@ export const alertsAnswer = z.object({
 
 const tick = z.object({
   atMs: ms,
+  lookMs: number,
   everyMs: number,
   redisAway: known(text),
 }) satisfies z.ZodType<TickEvent>;
+
+export const shownAnswer = z.object({
+  schema: schemaOne,
+  limiters: number.describe('how many of them are known here'),
+  forMs: ms.describe('for so long'),
+}) satisfies z.ZodType<ShownAnswer>;
 
 /** The data of each event of the stream. */
 export const streamEvents = {

@@ -5,6 +5,8 @@ export interface Heard {
   atMs: number;
   /** This page's monotonic clock when that number last moved on. */
   movedAtMs: number;
+  /** Redis is looked at so often, and each of all limiters once in so long. */
+  lookMs: number;
   everyMs: number;
   /** Redis does not answer the daemon; null: it does. */
   redisAway: string | null;
@@ -16,7 +18,7 @@ const SLACK_MS = 500;
 /** Beside what was known: time counts only from an answer that moved on. */
 export function hear(
   before: Heard | null,
-  tick: { atMs: number; everyMs: number; redisAway: string | null },
+  tick: Omit<Heard, 'movedAtMs'>,
   monotonicMs: number,
 ): Heard {
   const moved = before === null || tick.atMs !== before.atMs;
@@ -27,10 +29,10 @@ export function ageMs(heard: Heard | null, monotonicMs: number): number | null {
   return heard === null ? null : Math.max(0, monotonicMs - heard.movedAtMs);
 }
 
-/** After two ticks without a word it is the past, and the page must say so. */
+/** After two looks without a word it is the past, and the page must say so. */
 export function isStale(heard: Heard | null, monotonicMs: number): boolean {
   const age = ageMs(heard, monotonicMs);
-  return age !== null && age > 2 * heard!.everyMs + SLACK_MS;
+  return age !== null && age > 2 * heard!.lookMs + SLACK_MS;
 }
 
 /** Redis's time by now, as far as it is known; else this machine's. */

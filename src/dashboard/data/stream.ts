@@ -5,8 +5,8 @@ import { hear, retryDelay } from './freshness.js';
 import { readSession } from './session.js';
 import { addEntries, current, tellPoints, update } from './store.js';
 
-/** So many ticks without a word, and never less than this: the connection is dead, though nobody closed it. */
-const DEAD_TICKS = 4;
+/** So many looks without a word, and never less than this: the connection is dead, though nobody closed it. */
+const DEAD_LOOKS = 4;
 const DEAD_MS = 10_000;
 /** Of a thousand limiters a crowded daemon may need this long for its first word. */
 const FIRST_WORD_MS = 30_000;
@@ -31,6 +31,12 @@ export function close(): void {
   source = null;
   clearTimeout(retry);
   clearTimeout(watchdog);
+}
+
+/** Nobody may read: nothing is tried again either. */
+export function leave(): void {
+  close();
+  update({ connection: { kind: 'connecting' } });
 }
 
 /** Now rather than when its time has come: the network is back, or someone looks again. */
@@ -91,14 +97,14 @@ async function leaveUnknown(limiter: string): Promise<void> {
 
 function arm(patienceMs?: number): void {
   clearTimeout(watchdog);
-  const everyMs = current().heard?.everyMs ?? 0;
-  watchdog = setTimeout(failed, patienceMs ?? Math.max(DEAD_MS, DEAD_TICKS * everyMs));
+  const lookMs = current().heard?.lookMs ?? 0;
+  watchdog = setTimeout(failed, patienceMs ?? Math.max(DEAD_MS, DEAD_LOOKS * lookMs));
 }
 
 /** Before the first look at Redis there is no time to count from. */
-function heardOf({ atMs, everyMs, redisAway }: TickEvent) {
+function heardOf({ atMs, lookMs, everyMs, redisAway }: TickEvent) {
   if (atMs === 0) return current().heard;
-  return hear(current().heard, { atMs, everyMs, redisAway }, performance.now());
+  return hear(current().heard, { atMs, lookMs, everyMs, redisAway }, performance.now());
 }
 
 function takeSnapshot(snapshot: SnapshotEvent): void {
