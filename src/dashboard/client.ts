@@ -14,6 +14,7 @@ import type {
   SeriesAnswer,
   SeriesWindow,
   SessionAnswer,
+  ShownAnswer,
   SignalsAnswer,
   TopAnswer,
   Verb,
@@ -71,6 +72,7 @@ export const api = {
   apply: (name: string, request: ApplyRequest) =>
     send<ApplyAnswer>('POST', `/policies/${encodeURIComponent(name)}/apply`, request),
   fleet: () => get<FleetAnswer>('/fleet'),
+  shown: (limiters: readonly string[]) => send<ShownAnswer>('POST', '/stream/shown', { limiters }),
   alerts: () => get<AlertsAnswer>('/alerts'),
 };
 

@@ -53,6 +53,11 @@ export function parseRoute(hash: string): Route {
   return { page: 'unknown', path };
 }
 
+/** The limiter whose stream a page follows; null: that of all. */
+export function watchedBy(route: Route): string | null {
+  return route.page === 'limiter' ? route.name : null;
+}
+
 export function overviewHash(search = '', sort = ''): string {
   const params = new URLSearchParams();
   if (search !== '') params.set('q', search);

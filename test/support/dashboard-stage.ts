@@ -112,6 +112,14 @@ export interface OpenPage {
   faults: string[];
 }
 
+export function startChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.SUITE_CHROMIUM ?? '/usr/bin/chromium',
+    // Tests run as root in a container, where the sandbox cannot be had and /dev/shm is small.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  });
+}
+
 export async function dashboardStage(): Promise<DashboardStage> {
   const server = await startRedis();
   const setup = daemonSetup(server.url);
@@ -178,11 +186,7 @@ export async function dashboardStage(): Promise<DashboardStage> {
       await writeHistoryRow(redis, limiterKeys({ name: limiter }), { ...row!, minute });
     },
     async open({ signedIn = true, width = 1280, theme = 'light' } = {}) {
-      browser ??= await chromium.launch({
-        executablePath: process.env.SUITE_CHROMIUM ?? '/usr/bin/chromium',
-        // Tests run as root in a container, where the sandbox cannot be had and /dev/shm is small.
-        args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
-      });
+      browser ??= await startChromium();
       const context = await browser.newContext({
         viewport: sizeOf(width),
         colorScheme: theme,

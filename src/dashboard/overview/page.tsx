@@ -11,6 +11,7 @@ import {
   sorted,
   sortText,
 } from '../data/rows.js';
+import { useShown } from '../data/shown.js';
 import { nowMs, useStore } from '../data/store.js';
 import { Glyph } from '../parts/glyph.jsx';
 import { limiterHash, overviewHash, type Route } from '../routing.js';
@@ -18,6 +19,7 @@ import { useTitle } from '../shell/title.js';
 import { useLastEpisodes } from './episodes.js';
 import { useOverviewKeys } from './keys.js';
 import { LimiterRow } from './row.jsx';
+import { useSearch } from './search.js';
 import { rowHeight, useVisibleRows } from './window.js';
 
 const HEADS: readonly {
@@ -46,23 +48,19 @@ const LEVEL_WORDS = {
 
 export function Overview({ route }: { route: Extract<Route, { page: 'overview' }> }) {
   const { rows: views, heard } = useStore();
-  const [search, setSearch] = useState(route.search);
+  const { shown: search, typed, type, take, set: setSearch } = useSearch(route.search);
   const [sort, setSort] = useState<Sort>(parseSort(route.sort));
   const [chosen, setChosen] = useState<string | null>(null);
   const box = useRef<HTMLInputElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
   const now = nowMs();
   const all = useMemo(() => [...views.values()].map((view) => rowOf(view, now)), [views]);
-  const shown = useMemo(
-    () =>
-      sorted(
-        all.filter((row) => matches(row, search)),
-        sort,
-      ),
-    [all, search, sort],
-  );
+  const inOrder = useMemo(() => sorted(all, sort), [all, sort]);
+  const shown = useMemo(() => inOrder.filter((row) => matches(row, search)), [inOrder, search]);
   const told = useLastEpisodes(views.size);
   const range = useVisibleRows(body, shown.length);
+  const inSight = shown.slice(range.from, range.to);
+  useShown(inSight.map((row) => row.view.limiter));
   const wrong = all.filter((row) => row.attention.level === 'act');
   useTitle(
     pageTitle(
@@ -106,8 +104,12 @@ export function Overview({ route }: { route: Extract<Route, { page: 'overview' }
     if (event.key === 'Escape') {
       setSearch('');
       box.current?.blur();
-    } else if (event.key === 'Enter' && shown[0]) {
-      location.hash = limiterHash(shown[0].view.limiter);
+    } else if (event.key === 'Enter') {
+      const text = take();
+      const first = inOrder.find((row) => matches(row, text));
+      if (first === undefined) return;
+      history.replaceState(null, '', overviewHash(text, sortText(sort)));
+      location.hash = limiterHash(first.view.limiter);
     }
   };
 
@@ -134,8 +136,8 @@ export function Overview({ route }: { route: Extract<Route, { page: 'overview' }
             type="search"
             aria-label="Find limiters"
             placeholder="Name, state, mode, hold…  ( / )"
-            value={search}
-            onInput={(event) => setSearch(event.currentTarget.value)}
+            value={typed()}
+            onInput={(event) => type(event.currentTarget.value)}
             onKeyDown={onSearchKey}
           />
           <button
@@ -172,7 +174,7 @@ export function Overview({ route }: { route: Extract<Route, { page: 'overview' }
             </thead>
             <tbody ref={body}>
               <Spacer rows={range.from} height={range.height} />
-              {shown.slice(range.from, range.to).map((row, i) => (
+              {inSight.map((row, i) => (
                 <LimiterRow
                   key={row.view.limiter}
                   row={row}

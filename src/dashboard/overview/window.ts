@@ -11,18 +11,19 @@ export function rowHeight(): number {
   return rem * (matchMedia(NARROW).matches ? ROW_REM.narrow : ROW_REM.wide);
 }
 
-/** The range of rows of `body` that lies in the window, kept as it is scrolled and resized. */
+/** The range of `count` rows of `body` that lies in the window, kept as it is scrolled and resized. */
 export function useVisibleRows(body: RefObject<HTMLElement | null>, count: number) {
-  const [range, setRange] = useState({ from: 0, to: Math.min(count, 40), height: rowHeight() });
+  const [seen, setSeen] = useState(() => ({ top: 0, room: innerHeight, height: rowHeight() }));
   useEffect(() => {
     let frame = 0;
     const measure = () => {
       frame = 0;
-      const top = body.current?.getBoundingClientRect().top ?? 0;
       const height = rowHeight();
-      const next = { ...visibleRange(Math.max(0, -top), innerHeight, height, count), height };
-      setRange((old) =>
-        old.from === next.from && old.to === next.to && old.height === height ? old : next,
+      const above = Math.max(0, -(body.current?.getBoundingClientRect().top ?? 0));
+      // By whole rows: another part of the same row shows no other rows.
+      const next = { top: Math.floor(above / height) * height, room: innerHeight, height };
+      setSeen((old) =>
+        old.top === next.top && old.room === next.room && old.height === height ? old : next,
       );
     };
     const soon = () => {
@@ -36,6 +37,8 @@ export function useVisibleRows(body: RefObject<HTMLElement | null>, count: numbe
       removeEventListener('scroll', soon);
       removeEventListener('resize', soon);
     };
-  }, [body, count]);
-  return range;
+  }, [body]);
+  const { top, room, height } = seen;
+  // The row that is half out at the top makes room for one at the end.
+  return { ...visibleRange(top, room + height, height, count), height };
 }

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isStale } from '../data/freshness.js';
 import { useStore } from '../data/store.js';
-import { retryNow, watch } from '../data/stream.js';
+import { leave, retryNow, watch } from '../data/stream.js';
 import { FleetPage } from '../fleet/page.jsx';
 import { HistoryPage } from '../history/page.jsx';
 import { LimiterPage } from '../limiter/page.jsx';
@@ -11,7 +11,7 @@ import { Overview } from '../overview/page.jsx';
 import { Modal } from '../parts/modal.jsx';
 import { outside } from '../parts/outside.jsx';
 import { PoliciesPage } from '../policies/page.jsx';
-import { isSamePage, parseRoute, type Route } from '../routing.js';
+import { isSamePage, parseRoute, type Route, watchedBy } from '../routing.js';
 import { Help } from './help.jsx';
 import { SignInForm } from './sign-in.jsx';
 import { Banners, Top } from './top.jsx';
@@ -21,10 +21,12 @@ export function App() {
   const { session, sessionFault, heard } = useStore();
   const [front, setFront] = useState<'help' | 'sign-in' | null>(null);
   const main = useRef<HTMLElement>(null);
-  const limiter = route.page === 'limiter' ? route.name : null;
-  const mayRead = session === null ? null : session.role !== null;
+  const limiter = watchedBy(route);
+  // Who hears the stream may read, whatever else is not known yet.
+  const mayRead = session === null ? heard !== null || null : session.role !== null;
   useEffect(() => {
     if (mayRead) watch(limiter);
+    else if (mayRead === false) leave();
   }, [limiter, mayRead]);
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
