@@ -127,7 +127,7 @@ function path(
   let drawn = '';
   let inRow = 0;
   // A value between two gaps makes no line: it is a dash.
-  const ended = () => (inRow === 1 ? 'h1.6' : '');
+  const ended = () => (inRow === 1 ? 'm-3 0h6' : '');
   for (const { s, value } of points) {
     if (value === null) {
       drawn += ended();

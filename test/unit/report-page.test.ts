@@ -91,7 +91,7 @@ test('what is younger than the report is drawn from its first minute; a minute a
   expect(pair).toMatch(/^[\d.]+ [\d.]+L[\d.]+ [\d.]+$/);
   // Of the ten minutes that are shown, not of the day.
   expect(Number(pair!.split(' ')[0])).toBeLessThan(300);
-  expect(alone).toMatch(/^[\d.]+ [\d.]+h1\.6$/);
+  expect(alone).toMatch(/^[\d.]+ [\d.]+m-3 0h6$/);
 });
 
 test('several have links; one without traffic says why nothing is drawn', () => {
