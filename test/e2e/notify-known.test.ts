@@ -8,6 +8,7 @@ import type { ManagedLimiter } from '../../src/daemon/managed-limiter.js';
 import type { Destination } from '../../src/policy/notify-schema.js';
 import { createMetrics } from '../../src/report/metrics.js';
 import type { Alert } from '../../src/report/notify/alert.js';
+import { createKnownAlerts } from '../../src/report/notify/known-alerts.js';
 import { readAlerts } from '../../src/view/alerts.js';
 import { until } from '../support/daemon.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
@@ -81,6 +82,12 @@ const hears = (...expected: string[]) =>
     () => told().join() === expected.join(),
   );
 
+/** What has arrived is written down as told a moment later. */
+const confirmed = (...keys: string[]) =>
+  until(`${keys.join(', ')} told`, async () =>
+    (await redis.hmget(KEY, ...keys)).every((text) => text !== null && JSON.parse(text).beat > 0),
+  );
+
 test('anything may stand in the hash: it is thrown away, and what is sound is still told', async () => {
   const { notifier, failed, minutes } = daemon('d1', { pay: [hook()], all: [hook()] });
   const strange = [
@@ -116,6 +123,7 @@ test('a key of another type gives way', async () => {
   await redis.set(KEY, 'a string');
   notifier.raise([trip()]);
   await hears('pay trip firing');
+  await confirmed('pay/trip');
   await redis.del(KEY);
   await redis.lpush(KEY, 'a list');
   expect(await notifier.firing(['pay/trip'])).toEqual([]);
@@ -161,6 +169,7 @@ test('who looks back sees what fires before what is over, with its words; after 
     ...{ undo: 'flyball reset pay', endedMs: null, sinceMs: clock.nowMs() },
     why: 'errors [31m',
   });
+  await confirmed('pay/trip', 'pay/x');
   clock.advance(86_400_000);
   await minutes(1, ['pay/trip']);
   expect(await seen()).toEqual(['pay/trip firing']);
@@ -249,6 +258,19 @@ test('an event of a teller that died before it had sent it: one of those who liv
   const known = async () => JSON.parse((await redis.hget(KEY, 'pay/auto_rollback/1/8'))!);
   await until('that it was told is known', async () => (await known()).beat === 1);
   expect(told()).toHaveLength(1);
+});
+
+test('of two daemons that find such an event at once, the slower one leaves it to the other', async () => {
+  const known = createKnownAlerts(redis, 'flyball');
+  const alert = trip({ kind: 'auto_rollback', state: 'event' });
+  const record = { alert, beat: 0, remindedMs: clock.nowMs() };
+  const found = { ...record, keeper: 'dead' };
+  await known.put(found);
+  expect(await known.takeUntold(found)).toBe(true);
+  expect(await known.takeUntold(found)).toBe(false);
+  expect(await known.claim({ ...record, keeper: 'd2' })).toBe('new');
+  expect(await known.takeUntold(found)).toBe(false);
+  expect(JSON.parse((await redis.hget(KEY, alert.key))!)).toMatchObject({ keeper: 'd2', beat: 0 });
 });
 
 test('an event that nobody wants is told to nobody later', async () => {

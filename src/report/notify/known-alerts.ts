@@ -25,6 +25,8 @@ export interface KnownAlerts {
   put(known: KnownAlert): Promise<void>;
   /** `removed`: it was known, and its end is to be told, by the caller alone. */
   end(key: string): Promise<{ removed: boolean; was: Alert | null } | 'unanswered'>;
+  /** Takes out what was found so, of which nobody has been told; true: it is to be told, by the caller alone. */
+  takeUntold(found: KnownAlert): Promise<boolean>;
   /** Which of these keys are firing. */
   firing(keys: readonly string[]): Promise<string[]>;
   /** Page by page; what no daemon of today can read is removed. Rejects when Redis does not answer. */
@@ -80,6 +82,17 @@ export function createKnownAlerts(redis: RedisClient, prefix: string): KnownAler
         ]);
         return { removed: removed === 1, was: readKnown(text ?? '')?.alert ?? null };
       }, 'unanswered'),
+    takeUntold: ({ alert, keeper }) =>
+      anyhow(async () => {
+        const found = await redis.multi().hget(key, alert.key).hdel(key, alert.key).exec();
+        const there = String(found?.[0]?.[1] ?? '');
+        const was = readKnown(there);
+        if (was === null) return false;
+        if (was.keeper === keeper && was.beat === 0) return true;
+        // Another daemon was quicker: what stands there since is its own.
+        await redis.hsetnx(key, alert.key, there);
+        return false;
+      }, false),
     async firing(keys) {
       if (keys.length === 0) return [];
       const texts = await anyhow(() => redis.hmget(key, ...keys), []);

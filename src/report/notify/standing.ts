@@ -81,7 +81,8 @@ export function createStanding(of: {
     unchanged.set(key, { beat, keeper, looks });
     if (past) {
       const untold = keeper !== owner && looks > TAKE_OVER_LOOKS && ageMs <= LATE_MS;
-      if (untold) await tellUntold(alert);
+      // Its teller died before it had told anybody.
+      if (untold && (await known.takeUntold(found))) await tell(alert);
     } else if (isSeen(key)) {
       if (keeper === owner || looks > TAKE_OVER_LOOKS) await keep(found);
     } else if (looks > LOST_LOOKS) {
@@ -90,12 +91,6 @@ export function createStanding(of: {
         why: 'no daemon sees it any more: what it was about is gone, or who saw it is',
       });
     }
-  }
-
-  /** Whose teller died before it had told anybody: of all who see that, one takes it out, and tells it. */
-  async function tellUntold(alert: Alert): Promise<void> {
-    const ended = await known.end(alert.key);
-    if (ended !== 'unanswered' && ended.removed) await tell(alert);
   }
 
   /** A Redis that was emptied forgot them; a key that is missing twice was not just ended by another. */
