@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { adopt } from '../../src/actuate/adopt.js';
 import { flyball } from '../../src/enforce/middleware/http.js';
 import { policyHash, policyJson } from '../../src/policy/hash.js';
@@ -13,6 +13,7 @@ import { sdkBench } from '../support/sdk-limiters.js';
 const SCRIPT = fileURLToPath(new URL('../support/fair-process.mjs', import.meta.url));
 const bench = sdkBench('fair');
 const ends: (() => unknown)[] = [];
+beforeEach(() => bench.admin.flushall());
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });

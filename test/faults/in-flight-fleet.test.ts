@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { limiterKeys } from '../../src/redis/keys.js';
 import { startRedis, type TestRedis } from '../support/redis-server.js';
 import { setParams, until } from '../support/sdk-params.js';
@@ -20,10 +20,11 @@ beforeAll(async () => {
   server = await startRedis();
   admin = server.client();
 });
-afterAll(async () => {
-  await Promise.all(fleet.map(end));
-  await server.stop();
+afterEach(async () => {
+  await Promise.all(fleet.splice(0).map(end));
+  await admin.flushall();
 });
+afterAll(() => server.stop());
 
 function start(...more: string[]): ChildProcess {
   const child = spawn(process.execPath, [SCRIPT, server.url, 'fleet', TALLY, ...more], {
