@@ -1,7 +1,7 @@
 /** What keeps a source that hangs, fails or lies about its end from costing anyone more than its deadline. Stage: sense. */
 import CircuitBreaker from 'opossum';
 import { type Logger, redacted } from '../log.js';
-import { DeadlineError, within } from './deadline.js';
+import { DeadlineError, waitAtMost, within } from './deadline.js';
 import type { Missing } from './readings.js';
 import { shortened } from './source.js';
 
@@ -12,6 +12,8 @@ export interface GuardedOptions<T> {
   source: string;
   deadlineMs: number;
   log: Logger;
+  /** What asking needs of this machine's disk. A slow one speaks of no server, so the first deadline begins after it. */
+  load?: () => Promise<unknown>;
   /** `over` is aborted at the deadline and on close. */
   ask: (over: AbortSignal) => Promise<T>;
   /** Why an error of `ask` means that there is no reading; its detail is redacted and cut here. */
@@ -21,18 +23,20 @@ export interface GuardedOptions<T> {
 }
 
 export interface Guarded<T> {
-  /** Never rejects, ends within the deadline; calls at once share one. */
+  /** Never rejects, ends within the deadline once all is loaded; calls at once share one. */
   ask(): Promise<T | Missing>;
   close(): void;
 }
 
 const RETRY_MS = 5_000;
+const LOAD_MS = 10_000;
 
 export function guarded<T extends object>(options: GuardedOptions<T>): Guarded<T> {
   const { name, source, deadlineMs, log, secrets = [] } = options;
   let under: Promise<T | Missing> | undefined;
   let over: AbortController | undefined;
   let lastError = '';
+  let loaded: Promise<void> | undefined;
 
   async function asked(): Promise<T> {
     const ending = new AbortController();
@@ -67,6 +71,10 @@ export function guarded<T extends object>(options: GuardedOptions<T>): Guarded<T
   });
 
   async function guardedAsk(): Promise<T | Missing> {
+    if (options.load !== undefined) {
+      loaded ??= waitAtMost(LOAD_MS, options.load());
+      await loaded;
+    }
     try {
       return await breaker.fire();
     } catch (error) {

@@ -70,6 +70,7 @@ export function createMysqlSource(signal: MysqlSignal, deps: SourceDeps): Source
     deadlineMs,
     log,
     secrets: [passwordOf(url)],
+    load: driver,
     async ask(over) {
       const monotonicMs = clock.monotonicMs();
       const cut = () => {
@@ -178,8 +179,10 @@ async function replicaOf(connection: Connection): Promise<{ lagMs: number } | Mi
   return missing('error', 'this server knows no SHOW REPLICA STATUS');
 }
 
+const driver = () => optionalPackage('mysql2', () => import('mysql2/promise'));
+
 async function open(url: string, deadlineMs: number, onEnd: () => void): Promise<Connection> {
-  const mysql = await optionalPackage('mysql2', () => import('mysql2/promise'));
+  const mysql = await driver();
   const connection = await mysql.createConnection({
     uri: url,
     connectTimeout: deadlineMs,

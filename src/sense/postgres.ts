@@ -44,6 +44,7 @@ export function createPostgresSource(signal: PostgresSignal, deps: SourceDeps): 
     deadlineMs,
     log,
     secrets: [passwordOf(url)],
+    load: driver,
     async ask(over) {
       const monotonicMs = clock.monotonicMs();
       const { default: pg } = await driver();

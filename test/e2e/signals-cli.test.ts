@@ -32,7 +32,7 @@ const SIGNALS = `
     errors: { source: 'telemetry', stat: 'errorRatio' },
     locks: { source: 'postgres', stat: 'waiting', url: { env: 'NO_SUCH_VARIABLE' } },
   },
-  objective: { p95: { below: '100ms' }, locks: { below: 5 } },
+  objective: { p95: { below: '5s' }, locks: { below: 5 } },
   breaker: { on: 'errors', above: '50%' },
   onMissing: 'glide',
   control: { law: 'adaptive' },`;
@@ -82,7 +82,7 @@ test('as its daemon sees them: reading, verdict, what follows and why; 1 while o
   expect(code).toBe(1);
   expect(one.owner).toMatch(/:\d+:[0-9a-f]{8}$/);
   expect(signal('p95')).toMatchObject({
-    ...{ source: 'telemetry', unit: 'ms', setpoint: 100, side: 'below' },
+    ...{ source: 'telemetry', unit: 'ms', setpoint: 5000, side: 'below' },
     ...{ follows: 'may raise', reason: null },
   });
   expect(signal('p95').value).toBeGreaterThan(15);
@@ -96,7 +96,7 @@ test('as its daemon sees them: reading, verdict, what follows and why; 1 while o
 
   const { stdout } = await run('signals');
   expect(stdout).toMatch(/^checkout {2}as .* saw them \d+ m?s ago\n/);
-  expect(stdout).toMatch(/\np95 +\d+(\.\d+)? ms +below 100 ms +/);
+  expect(stdout).toMatch(/\np95 +\d+(\.\d+)? ms +below 5000 ms +/);
   expect(stdout).toMatch(
     /\nlocks +– +below 5 .* missing +holds, glides after 60 s +error: the environment/,
   );
@@ -116,7 +116,7 @@ test('a policy file is read before it is adopted; thin evidence and no traffic a
     file,
     `export default { limiter: { name: 'shop', rate: 10, capacity: 10 },
       signals: { p95: { source: 'telemetry', stat: 'latency', of: 0.95 } },
-      objective: { p95: { below: '100ms' } } };`,
+      objective: { p95: { below: '5s' } } };`,
   );
   traffic = startTraffic(server, 'shop', 5);
   await until('a flush', async () => (await server.client().keys('flyball:{shop}:t:*')).length > 0);
