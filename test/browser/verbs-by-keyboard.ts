@@ -35,6 +35,25 @@ export function verbsByKeyboard(stageOf: () => DashboardStage): void {
     if (breaker !== 'closed') await end('reset');
   }
 
+  test('a rollback asked for before the log is read: where it leads is filled in once it is', async () => {
+    for (const rate of [80, 40]) await stageOf().verb('search', 'pin', { rate, inFlight: 20 });
+    const { page, context } = await stageOf().open();
+    let read = () => {};
+    const held = new Promise<void>((ok) => {
+      read = ok;
+    });
+    await page.route(/\/audit\?/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await go(page, '#/limiters/search');
+    const dialog = await begin(page, 'Roll back…');
+    await dialog.getByText('Choose the revision to go back to.').waitFor();
+    read();
+    await dialog.locator('tr.moved').getByText('→ 80/s').waitFor();
+    await context.close();
+  });
+
   test('bounds for a while: refused in words, previewed, written, counted down, ended', async () => {
     await clean();
     const { page, context, faults } = await stageOf().open();

@@ -37,10 +37,11 @@ const PLACES: Partial<Record<Verb, Verb>> = { thaw: 'freeze', reset: 'trip' };
 
 export function Actions({ view, onVerb }: { view: StatusView; onVerb: (verb: Verb) => void }) {
   const state = useStore();
-  if (!view.managed) return null;
+  // Rows may be there before it is known who looks at them.
+  if (!view.managed || state.session === null) return null;
   if (!mayWrite(state)) {
     const who =
-      state.session?.name == null
+      state.session.name === null
         ? 'Sign in as operator to change anything.'
         : 'Your role only reads.';
     return <span class="chip held verbs">Read-only. {who}</span>;

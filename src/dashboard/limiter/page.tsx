@@ -67,13 +67,8 @@ export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
     const around = episodeOf(told, of);
     return around?.entries.some(movedNumber) ? undo(firstOf(around.episode)) : null;
   };
-  const onVerb = (verb: Verb) => {
-    const to =
-      verb === 'rollback'
-        ? undo({ epoch: shown.epoch ?? 0, revision: shown.revision ?? 0 })?.to
-        : undefined;
-    setDoing({ verb, ...(to === undefined ? {} : { to }) });
-  };
+  // Known once the log is read, which may be after the button was pressed.
+  const usual = undo({ epoch: shown.epoch ?? 0, revision: shown.revision ?? 0 })?.to;
   return (
     <>
       <div class="head">
@@ -90,7 +85,7 @@ export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
             </>
           )}
         </span>
-        <Actions view={shown} onVerb={onVerb} />
+        <Actions view={shown} onVerb={(verb) => setDoing({ verb })} />
       </div>
       <Done text={done?.answer.sentence ?? null} lead={done !== null && <DoneAt {...done} />} />
       {change !== null && (
@@ -126,7 +121,8 @@ export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
       {doing !== null && (
         <VerbDialog
           limiter={name}
-          {...doing}
+          verb={doing.verb}
+          to={doing.to ?? (doing.verb === 'rollback' ? usual : undefined) ?? ''}
           onClose={() => setDoing(null)}
           onDone={(answer) => {
             setDoing(null);

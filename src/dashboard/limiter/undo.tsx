@@ -27,8 +27,9 @@ interface UndoOfProps extends UndoProps {
 export function UndoOf(props: UndoOfProps) {
   const { change, entry, undo, undoAll, boundsStand, onVerb, onSignIn } = props;
   const state = useStore();
+  if (state.session === null) return null;
   if (!mayWrite(state)) {
-    if (state.session?.name != null) {
+    if (state.session.name !== null) {
       return <p class="soft">Your role only reads: an operator may undo this.</p>;
     }
     return (

@@ -1,5 +1,5 @@
 /** A verb on a limiter: what it asks for, what it would do, a reason, then compare-and-set. Stage: dashboard. */
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Verb, VerbAnswer, VerbRequest } from '../../api/types.js';
 import { number } from '../../view/text.js';
 import { api } from '../client.js';
@@ -23,7 +23,7 @@ import { pinEnds } from './words.js';
 export interface VerbDialogProps {
   limiter: string;
   verb: Verb;
-  /** Of a rollback: where to, `epoch.revision`; of a promotion: the mode; of bounds: `end` those that hold. */
+  /** Of a rollback: where to, `epoch.revision`, empty while that is not known; of a promotion: the mode; of bounds: `end` those that hold. */
   to?: string;
   onClose: () => void;
   onDone: (answer: VerbAnswer) => void;
@@ -36,6 +36,10 @@ export function VerbDialog({ limiter, verb, to = '', onClose, onDone }: VerbDial
     ...{ to, mode: to === '' ? 'auto' : modeOf(to), anyway: false },
   });
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }));
+  // What is known late is filled in; what a person has chosen, or looks at, stays.
+  useLayoutEffect(() => {
+    setDraft((old) => (old.to === '' ? { ...old, to } : old));
+  }, [to]);
   const wanted = requestOf(verb, draft);
   const missing = typeof wanted === 'string' ? wanted : null;
   const request = typeof wanted === 'string' ? {} : wanted;
