@@ -92,23 +92,22 @@ export function invalid(what: 'body' | 'query', error: z.ZodError): ApiError {
     }
     return [{ field: at, message: issue.message }];
   });
-  const told = faults.map(({ field, message }) => `${field || what}: ${message}`).join('; ');
-  return new ApiError(400, 'FLYBALL_E_API_INVALID', `The ${what} is not as it must be. ${told}.`, {
-    faults,
-  });
+  return notAsItMustBe(what, faults);
 }
 
-/** Of a body whose fields do not go together, as no schema says. */
-export function invalidField(field: string, message: string): ApiError {
-  return new ApiError(400, 'FLYBALL_E_API_INVALID', `The body is not as it must be: ${message}.`, {
-    faults: [{ field, message }],
-  });
+/** Of fields that do not go together, or a time to come: as no schema says. */
+export function invalidField(
+  field: string,
+  message: string,
+  what: 'body' | 'query' = 'body',
+): ApiError {
+  return notAsItMustBe(what, [{ field, message }]);
 }
 
-/** Of a query that no schema finds wrong: what is a time to come shows with the clock alone. */
-export function invalidQuery(field: string, message: string): ApiError {
-  const told = `The query is not as it must be. ${field}: ${message}.`;
-  return new ApiError(400, 'FLYBALL_E_API_INVALID', told, { faults: [{ field, message }] });
+function notAsItMustBe(what: string, faults: { field: string; message: string }[]): ApiError {
+  const each = faults.map(({ field, message }) => `${field || what}: ${message}`).join('; ');
+  const told = `The ${what} is not as it must be. ${each}.`;
+  return new ApiError(400, 'FLYBALL_E_API_INVALID', told, { faults });
 }
 
 export function tooOften(retryAfterMs: number | null): ApiError {

@@ -37,9 +37,9 @@ interface Asked extends MysqlStatus {
 
 const DEADLINE_MS = 800;
 
-/** All signals of one address share one look a tick. */
 const ADDRESS = /^(mysql2?|mariadb):\/\//i;
 
+/** All signals of one address share one look a tick. */
 export function mysqlKey(signal: MysqlSignal, env: NodeJS.ProcessEnv): string {
   return keyOf('mysql', resolved(signal.url, env), signal.deadlineMs);
 }

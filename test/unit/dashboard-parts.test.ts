@@ -27,6 +27,7 @@ import {
   firstOf,
   leadOf,
   movedNumber,
+  newestOf,
   stoodBefore,
   storyOf,
   undoOf,
@@ -275,6 +276,14 @@ describe('what happened', () => {
     // Its beginning is not in what was read: nobody knows what stood before.
     expect(undoOf(entries, { epoch: 1, revision: 1 })).toBeNull();
     expect(undoOf([], { epoch: 1, revision: 1 })).toBeNull();
+  });
+
+  test('what stands is the later of the row and the log, whichever was read first', () => {
+    const log = [entry(3, 3, [80, 40]), entry(2, 2, [100, 80])];
+    expect(newestOf(log, { epoch: 1, revision: 2 })).toMatchObject({ epoch: 1, revision: 3 });
+    expect(newestOf(log, { epoch: 1, revision: 5 })).toEqual({ epoch: 1, revision: 5 });
+    expect(newestOf(log, { epoch: 2, revision: 1 })).toEqual({ epoch: 2, revision: 1 });
+    expect(newestOf([], { epoch: 1, revision: 2 })).toEqual({ epoch: 1, revision: 2 });
   });
 
   test('an episode opens at what its sentence tells of: the last act of a person, else its cause', () => {

@@ -6,7 +6,7 @@ import { redisNowMs } from '../../redis/redis-time.js';
 import { type EpisodesPage, readEpisodes } from '../../view/episodes.js';
 import { listLimiters, type Session } from '../../view/limiters.js';
 import { readReport } from '../../view/report.js';
-import { invalidQuery } from '../problem.js';
+import { invalidField } from '../problem.js';
 import { limiterOf, route } from '../route.js';
 import { episodesAnswer, reportAnswer } from '../schemas/episodes.js';
 import type { ReportAnswer } from '../types.js';
@@ -48,7 +48,7 @@ async function reports(
 ): Promise<ReportAnswer> {
   const atMs = await redisNowMs(session.redis);
   const sinceMs = since ?? atMs - DAY_MS;
-  if (sinceMs > atMs) throw invalidQuery('since', 'is still to come');
+  if (sinceMs > atMs) throw invalidField('since', 'is still to come', 'query');
   const limiters = [];
   // One after another: each reads a day of a log.
   for (const address of addresses) {

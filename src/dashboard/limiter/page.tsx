@@ -20,7 +20,16 @@ import { Change } from './change.jsx';
 import { Now } from './now.jsx';
 import { Signals } from './signals.jsx';
 import { Story } from './story.jsx';
-import { boundsStand, episodeOf, firstOf, movedNumber, storyOf, undoOf, withNew } from './told.js';
+import {
+  boundsStand,
+  episodeOf,
+  firstOf,
+  movedNumber,
+  newestOf,
+  storyOf,
+  undoOf,
+  withNew,
+} from './told.js';
 import { TopSubjects } from './top.jsx';
 
 const PAGE = 200;
@@ -68,7 +77,8 @@ export function LimiterPage({ name, change, onSignIn }: LimiterPageProps) {
     return around?.entries.some(movedNumber) ? undo(firstOf(around.episode)) : null;
   };
   // Known once the log is read, which may be after the button was pressed.
-  const usual = undo({ epoch: shown.epoch ?? 0, revision: shown.revision ?? 0 })?.to;
+  const row = { epoch: shown.epoch ?? 0, revision: shown.revision ?? 0 };
+  const usual = undo(newestOf(log.entries, row))?.to;
   return (
     <>
       <div class="head">

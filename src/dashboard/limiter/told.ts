@@ -80,6 +80,11 @@ function isLater(one: ChangeRef, than: ChangeRef): boolean {
   return one.epoch > than.epoch || (one.epoch === than.epoch && one.revision > than.revision);
 }
 
+/** What stands, of a row and a log, newest first, that were not read at one moment: the later of both. */
+export function newestOf(entries: readonly AuditRecord[], row: ChangeRef): ChangeRef {
+  return entries.find((entry) => entry.kind === 'change' && isLater(entry, row)) ?? row;
+}
+
 /** Where undoing a change goes, and what its button says. */
 export interface Undo {
   to: string;
